@@ -1,9 +1,9 @@
 """What does it cost to count reads and writes? Programs by others (sunflow, H2, xalan, luindex, lusearch), each by turns as it
 is, with every access of its own code and its libraries' counted, and with those also by the owner of the object, who allocated
-it or who wrote to it last; and the sum of an array, in which the JIT compiler adds up several elements at a time, and can't where
-it counts.
+it or who wrote to it last, or with the cache line of each write; and the sum of an array, in which the JIT compiler adds up
+several elements at a time, and can't where it counts.
 
-Each round runs all four, one right after the other, in an order that changes. What it takes is the CPU time of all threads of
+Each round runs all five, one right after the other, in an order that changes. What it takes is the CPU time of all threads of
 the JVM while it does its work, compilers included, as the program says it itself. Targets, of each way to count: 3 times in the
 median of the programs, 6 at most. --quick does a third of the work, in two rounds.
 """
@@ -24,7 +24,7 @@ MOST_OF_MEDIAN, MOST_OF_WORST = 3.0, 6.0
 ROUNDS, QUICK_ROUNDS = 5, 2
 PERCENT, QUICK_PERCENT = 30, 10
 LOOPS = 1_000_000
-COUNTED = ("accesses", "accesses,owners", "accesses --owner last-writer")
+COUNTED = ("accesses", "accesses,owners", "accesses --owner last-writer", "accesses,lines")
 NAMES = ("sunflow", "h2", "xalan", "luindex", "lusearch")
 LOOP = """
 public class Loop {

@@ -1,4 +1,4 @@
-"""How far replayed wall times are from measured ones: unchanged, on 1 core from 2 and on 2 from 1, and two programs together.
+"""How far replayed wall times are from measured ones: unchanged, on 1 core from 2 and on 2 from 1.
 
 Each program is recorded on one CPU and on two (`record --cpus`, the JVM believes to have two), cold and whole. Figures:
 
@@ -8,18 +8,13 @@ Each program is recorded on one CPU and on two (`record --cpus`, the JVM believe
   (`quiet_ns` there). Where they took little (FREE) also against what was measured there, as `headway walltime` is.
 - interval: how often the quiet run there lies between `low_ns` and `high_ns` of that prediction.
 - same work: the same, had the program used as much CPU time there: what is left is the replay's own error.
-- together: two programs started at once on two CPUs, against `--together` of their recordings on two: the pairs of four programs.
 
 Cold JVMs compile more of their work later on one core: the work itself differs, in these figures as in walltime_cold_error.py.
 """
 
 from __future__ import annotations
 
-import itertools
-import resource
-import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -30,10 +25,7 @@ FREE = 0.04
 """So much of its CPU time others may have taken from a run that is compared as it was measured."""
 TARGET_UNCHANGED = 0.02
 TARGET_CORES = 0.0411
-TARGET_TOGETHER = 0.05
 TARGET_COVERED = 0.85
-TOGETHER = ("h2", "lusearch", "pmd", "xalan")
-"""Programs that are run in pairs."""
 
 
 def record(name: str, cpus: list[int], target: Path, percent: int) -> None:
@@ -63,45 +55,14 @@ def asked(path: Path, k: int) -> dict[str, Any]:
     }
 
 
-def together(pair: tuple[str, str], cpus: list[int], percent: int) -> tuple[list[float], float]:
-    """Run two programs at once. Returns how long each took, in seconds, and which part of the CPUs others took."""
-    before, mine = harness.cpu_times(cpus), resource.getrusage(resource.RUSAGE_CHILDREN)
-    begin = time.monotonic()
-    places = ",".join(map(str, cpus))
-    running = [
-        subprocess.Popen(
-            ["taskset", "-c", places, *programs.command(name, percent=percent)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for name in pair
-    ]
-    took = [0.0, 0.0]
-    while any(not each for each in took):
-        for i, each in enumerate(running):
-            if not took[i] and each.poll() is not None:
-                took[i] = time.monotonic() - begin
-        time.sleep(0.005)
-    after, used = harness.cpu_times(cpus), resource.getrusage(resource.RUSAGE_CHILDREN)
-    own = used.ru_utime + used.ru_stime - mine.ru_utime - mine.ru_stime
-    taken = (sum(after) - sum(before)) / 1e9 - own
-    return took, max(0.0, taken) / (max(took) * len(cpus))
-
-
 def one_round(names: tuple[str, ...], folder: Path, percent: int) -> dict[str, Any]:
     """Record each program on one CPU and on two, and ask both recordings about the other number."""
     cpus = harness.machine()["cpus"][:2]
-    found: dict[str, Any] = {"programs": {}, "together": {}}
+    found: dict[str, Any] = {"programs": {}}
     for name in names:
         for k in (1, 2):
             record(name, cpus[:k], folder / f"{name}-{k}.headway", percent)
         found["programs"][name] = {k: asked(folder / f"{name}-{k}.headway", 3 - k) for k in (1, 2)}
-    for pair in itertools.combinations([name for name in names if name in TOGETHER], 2):
-        one, other = (folder / f"{name}-2.headway" for name in pair)
-        said = harness.headway("whatif", one, "--together", other, "--cores", "2")
-        predicted = [each["wall_ns"] / 1e9 for each in said["changes"] if each["together"]]
-        took, others = together(pair, cpus, percent)
-        found["together"]["+".join(pair)] = {"predicted": predicted, "measured": took, "others": others}
     return found
 
 
@@ -122,13 +83,6 @@ def measured_errors(rounds: list[dict[str, Any]], k1: int, which: str) -> list[f
     pairs = [(each[k1][which], each[3 - k1]) for round_ in rounds for each in round_["programs"].values()]
     free = [(p, to["measured"]) for p, to in pairs if p and to["quiet"] and to["measured"] / to["quiet"] - 1 <= FREE]
     return [predicted / measured - 1 for predicted, measured in free]
-
-
-def together_errors(rounds: list[dict[str, Any]]) -> list[float]:
-    """Return, of each pair that had the CPUs for itself, how far the time until both were done is off."""
-    ran = [each for round_ in rounds for each in round_["together"].values() if each["predicted"]]
-    pairs = [each for each in ran if each["others"] <= FREE]
-    return [max(each["predicted"]) / max(each["measured"]) - 1 for each in pairs]
 
 
 def covered(rounds: list[dict[str, Any]]) -> tuple[str, bool]:
@@ -194,7 +148,6 @@ def main() -> int:
             if found:
                 verdicts.append(verdict(f"{which} {k1} to {k2}, as measured on free CPUs", found, TARGET_CORES))
     verdicts.append(covered(rounds))
-    verdicts.append(verdict("together, until both are done", together_errors(rounds), TARGET_TOGETHER))
     return harness.finish(options, "whatif_error", {"rounds": rounds}, verdicts)
 
 

@@ -1,6 +1,7 @@
 """Write what several languages share, from the one place where it is defined; `make reference` runs it.
 
-- src/headway/model/wire.py: the constants, enumerations and layouts of files, from native/wire/records.h
+- src/headway/model/wire.py: the constants, enumerations and layouts of files, from native/wire/records.h, and the bits of the
+  column `flags` of slices, from native/wire/stored_slices.h
 - native/wire/thread_kinds.h and native/lost_cores/causes.h: the kinds of threads and the causes of lost cores, from
   headway.model.kinds and headway.analyses.common.causes
 - native/counters/event_names.h: the kernel's generic events, from headway.record.counters.events
@@ -24,6 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "native" / "wire" / "records.h"
+STORED_SLICES = RECORDS.with_name("stored_slices.h")
 PAYLOADS = ROOT / "src" / "headway" / "report" / "html" / "payloads"
 TOPICS = ("common", "counters", "flame", "lost_cores", "placements", "recording", "sweep", "causal")
 LINE = 120
@@ -36,7 +38,7 @@ _FIELD = re.compile(r"\s*(struct )?(\w+)\s+([\w\s,\[\]]+);")
 _NAMED = re.compile(r"\s*(\w+)(?:\[(\w+)\])?\s*")
 _WIRE_HEAD = '''"""The spool's wire format as Python reads it: its numbers, and where the fields of a file's header lie.
 
-Made from native/wire/records.h by scripts/make_shared.py (make reference): change that, not this file.
+Made from native/wire/records.h and stored_slices.h by scripts/make_shared.py (make reference): change these, not this file.
 """
 
 from typing import NamedTuple
@@ -57,6 +59,7 @@ def wire() -> str:
     constants = dict(_constants(text))
     lines = [_WIRE_HEAD]
     lines += [f"{name} = {value!r}\n" for name, value in constants.items()]
+    lines += [f"{name} = {value}\n" for name, value in _slice_flags()]
     for name, body in re.findall(r"struct (\w+) \{(.*?)\n\};", text, re.DOTALL):
         if "(*" not in body:
             fields, size = _layout(body, {key: value for key, value in constants.items() if isinstance(value, int)})
@@ -73,6 +76,14 @@ def _constants(text: str) -> Iterator[tuple[str, int | bytes]]:
     for body in re.findall(r"enum \w+ \{(.*?)\}", text, re.DOTALL):
         for name, value in re.findall(r"(\w+) = ([^,]+)", body):
             yield name, int(eval(value.strip(), {"__builtins__": {}}))  # a number, or 1 << 3
+
+
+def _slice_flags() -> Iterator[tuple[str, int]]:
+    """Yield the bits of a slice's flags: kWakerIrq as SLICE_WAKER_IRQ."""
+    body = re.search(r"enum SliceFlags : uint8_t \{(.*?)\}", STORED_SLICES.read_text(), re.DOTALL)
+    assert body is not None
+    for name, value in re.findall(r"k(\w+) = (\d+)", body[1]):
+        yield "SLICE" + re.sub("[A-Z]", lambda match: f"_{match[0]}", name).upper(), int(value)
 
 
 def _layout(body: str, constants: Mapping[str, int]) -> tuple[list[tuple[str, int, str]] | None, int]:
@@ -278,12 +289,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     check = parser.parse_args().check
-    stale = [path for path, made in FILES.items() if not path.is_file() or path.read_text() != made()]
-    for path in stale:
+    stale = []
+    for path, made in FILES.items():  # wire.py first: what the others are made of is read with it
+        text = made()
+        if path.is_file() and path.read_text() == text:
+            continue
+        stale.append(path)
         if check:
             print(f"{path.relative_to(ROOT)} is stale: run 'make reference'")
         else:
-            path.write_text(FILES[path]())
+            path.write_text(text)
     return 1 if check and stale else 0
 
 

@@ -90,6 +90,7 @@ NATIVE_SOURCES = "git ls-files -z 'native/*.h' 'native/*.cpp' 'native/*.c'"
 SANITIZED = (
     "mkdir -p build && flock build/sanitized.lock sh -c '"
     "cmake -S . -B build/sanitized -G Ninja -DHEADWAY_TESTS=ON -DHEADWAY_PYTHON=OFF -DCMAKE_BUILD_TYPE=Debug "
+    "-DCMAKE_CXX_FLAGS_DEBUG=-g1 -DCMAKE_C_FLAGS_DEBUG=-g1 "  # lines for reports; types and variables take time to compile
     f"-DHEADWAY_SANITIZE=address,undefined -DPython_EXECUTABLE={BIN}/python >build/sanitized.log && "
     'cmake --build build/sanitized -j "$(nproc)" >>build/sanitized.log || { tail -n 60 build/sanitized.log; exit 1; }\''
 )
@@ -147,8 +148,9 @@ CHECKS = (
         "ctest", "tests", f"{SANITIZED} && ctest --test-dir build/sanitized -j 2 --output-on-failure", 900, count_ctest
     ),
     pytest_check("pytest-quick", "tests/unit tests/golden tests/property -n 2 --dist loadfile", 900, QUICK_ONLY),
-    # Three at a time: those that record real programs wait as long as these do. Files begin in the order of their durations.
-    pytest_check("pytest", "tests -m beside_others -n 3 --dist loadfile --no-loadscope-reorder", 3600),
+    # Twice as many as CPUs there are to test on: those that record real programs wait for them, and for time to pass, for half of
+    # their time and more. Files begin in the order of their durations.
+    pytest_check("pytest", "tests -m beside_others -n 4 --dist loadfile --no-loadscope-reorder", 3600),
     # These ask where cores went, and need the cores.
     pytest_check("pytest-e2e", "tests/e2e tests/security tests/real -m 'not beside_others'", 2700),
 )

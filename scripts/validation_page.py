@@ -10,7 +10,9 @@ from typing import Any
 CHANGES = "whatif_changes"
 CHECKED = {
     CHANGES: "Wall time after a change, from the recording before, against the program in which a parameter makes that change.",
-    "whatif_error": "The replay of unchanged runs; other numbers of cores; two programs together.",
+    "whatif_error": "The replay of unchanged runs; other numbers of cores.",
+    "whatif_first": "Which of two changes is ranked first, against the runs of programs with two causes without each of these.",
+    "whatif_together": "Two programs at once on two CPUs, from a recording of each alone.",
     "walltime_error": "Wall time of warm programs on another number of cores, from how many threads were active.",
     "speedup_error": "Speedups of the published case studies.",
     "real_gains": "Gains that `headway why` calls likely, against the same program with a lock for each thread.",

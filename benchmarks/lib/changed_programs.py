@@ -24,7 +24,7 @@ FIRST_LOCK = "{lock}"
 class Case:
     """A program before and after a change, what `headway whatif` is asked for, and what is recorded for that.
 
-    `cpus`: on how many it runs before and after.
+    `cpus`: on how many it runs before and after. `cause`: of `headway why`, the one that is gone after the change; '' if none is.
     """
 
     before: Made
@@ -33,9 +33,11 @@ class Case:
     recorded: tuple[str, ...] = ()
     cpus: tuple[int, int] = (2, 2)
     by_others: bool = False
+    cause: str = ""
 
 
-def _words(words: Sequence[object]) -> Made:
+def anywhere(words: Sequence[object]) -> Made:
+    """Return what makes the command of a program that needs no folder."""
     return lambda _folder: Command([str(word) for word in words])
 
 
@@ -43,37 +45,43 @@ def _own(**numbers: int) -> Made:
     """Return the program whose locks, sleeps, computing and garbage are numbers."""
     jar = programs.TARGET / "benchmarks.jar"
     words = ["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.Adjustable"]
-    return _words([*words, *(f"{name}={number}" for name, number in numbers.items())])
+    return anywhere([*words, *(f"{name}={number}" for name, number in numbers.items())])
+
+
+def _tasks(kind: str, *numbers: int) -> Made:
+    """Return the program whose pool, queue or stages have their size as a parameter."""
+    jar = programs.TARGET / "benchmarks.jar"
+    return anywhere(["java", "-XX:+UseSerialGC", "-cp", jar, "headway.bench.AdjustableTasks", kind, *numbers])
 
 
 def _bench(name: str, percent: int, *options: str, heap: str = "1g") -> Made:
     """Return one of the real programs of java/benchmarks, with more options for its JVM."""
     java, *rest = programs.command(name, percent=percent)
-    return _words([java, *options, *(word.replace("1g", heap) if word.startswith("-Xm") else word for word in rest)])
+    return anywhere([java, *options, *(word.replace("1g", heap) if word.startswith("-Xm") else word for word in rest)])
 
 
 def _back_off(mode: str) -> Made:
     _, *rest = programs.command("h2")
     class_path = rest[rest.index("-cp") + 1]
-    return _words(["java", "-cp", class_path, "headway.bench.Backoff", 60, 4, 1, mode, 0, 500])
+    return anywhere(["java", "-cp", class_path, "headway.bench.Backoff", 60, 4, 1, mode, 0, 500])
 
 
 def _lucene(*arguments: object) -> Made:
-    return _words(real_servers.command("LuceneIndex", 2, 3000, *arguments))
+    return anywhere(real_servers.command("LuceneIndex", 2, 3000, *arguments))
 
 
 def _clients(database: str, tables: str, pause_ms: int) -> Made:
     url = real_programs.DATABASES[database]
-    return _words(real_servers.command("TransactionLocks", url, 6, 100, pause_ms, tables))
+    return anywhere(real_servers.command("TransactionLocks", url, 6, 100, pause_ms, tables))
 
 
 def _pool(pause_ms: int) -> Made:
-    return _words(real_servers.command("ConnectionPool", 8, 120, pause_ms))
+    return anywhere(real_servers.command("ConnectionPool", 8, 120, pause_ms))
 
 
 def _script(locks: str, asleep_ms: int, tasks: int = 300) -> Made:
     java, *rest = real_programs.script(locks).words
-    return _words([java, *rest[:-2], tasks, locks, asleep_ms])
+    return anywhere([java, *rest[:-2], tasks, locks, asleep_ms])
 
 
 _CLASSES, _METHODS = 12, 20
@@ -105,15 +113,18 @@ def _javac(*options: str) -> Made:
 
 
 _SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")
-_LARGE = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn2500m")
+_LARGER = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn256m")
+_FOR_ALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn2500m")
+"""No collections are left, and all memory is touched for the first time: that may take longer than to collect it."""
+_LOCK = "lock_contention"
 _WITHOUT_LOCK = ("--without-lock", FIRST_LOCK)
 _LOCKED = {"threads": 4, "rounds": 150, "held": 3000, "after": 2000}
 
 CASES: dict[str, Case] = {
-    "a lock removed": Case(_own(**_LOCKED), _own(**_LOCKED, locks=0), _WITHOUT_LOCK, LOCKS),
+    "a lock removed": Case(_own(**_LOCKED), _own(**_LOCKED, locks=0), _WITHOUT_LOCK, LOCKS, cause=_LOCK),
     "a lock removed from threads that sleep": Case(
         _own(threads=4, rounds=100, held=1500, sleep=5), _own(threads=4, rounds=100, held=1500, sleep=5, locks=0),
-        _WITHOUT_LOCK, LOCKS,
+        _WITHOUT_LOCK, LOCKS, cause=_LOCK,
     ),
     "a lock released after half": Case(
         _own(**_LOCKED), _own(**{**_LOCKED, "held": 1500, "after": 3500}), ("--shorter-hold", f"{FIRST_LOCK}=50%"), LOCKS
@@ -137,15 +148,29 @@ CASES: dict[str, Case] = {
     "threads with a lock: two CPUs to one": Case(
         _own(**_LOCKED), _own(**_LOCKED), ("--cores", "1"), LOCKS, (2, 1)
     ),
+    "a pool of eight to two": Case(
+        _tasks("pool", 8, 48, 5), _tasks("pool", 2, 48, 5), ("--pool", "pool-1=2"), LOCKS
+    ),
+    "a pool of two to six": Case(
+        _tasks("pool", 2, 48, 0), _tasks("pool", 6, 48, 0), ("--pool", "pool-1=6"), LOCKS
+    ),
+    "room for one in a queue to a thousand": Case(
+        _tasks("queue", 1, 30), _tasks("queue", 1000, 30), ("--queue", "AdjustableTasks.make:73=1000"), LOCKS,
+        cause="full_producer",
+    ),
+    "a stage of one large part to equal parts": Case(
+        _tasks("stages", 70, 200), _tasks("stages", 25, 200), ("--balanced", "AdjustableTasks.takePart:97"), LOCKS,
+        cause="imbalance",
+    ),
     "Log4j: a file each": Case(
         lambda folder: real_programs.busy_logging(folder, "shared"),
-        lambda folder: real_programs.busy_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True,
+        lambda folder: real_programs.busy_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK,
     ),
     "Log4j: a slow file each": Case(
         lambda folder: real_programs.slow_logging(folder, "shared"),
-        lambda folder: real_programs.slow_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True,
+        lambda folder: real_programs.slow_logging(folder, "own"), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK,
     ),
-    "Groovy: a lock each": Case(_script("shared", 5), _script("own", 5), _WITHOUT_LOCK, LOCKS, by_others=True),
+    "Groovy: a lock each": Case(_script("shared", 5), _script("own", 5), _WITHOUT_LOCK, LOCKS, by_others=True, cause=_LOCK),
     "Groovy: shorter sleeps": Case(
         _script("own", 20, 400), _script("own", 5, 400), ("--no-sleep", "SharedCache=0.005"), SLEEPS, by_others=True
     ),
@@ -170,14 +195,23 @@ CASES: dict[str, Case] = {
     "Lucene: segments left apart": Case(
         _lucene(), _lucene("apart"), ("--faster", "IndexWriter.mergeMiddle=0%"), METHODS, by_others=True
     ),
+    "javac: few collections": Case(
+        _javac(*_SMALL), _javac(*_LARGER, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+    ),
     "javac: a heap for all": Case(
-        _javac(*_SMALL), _javac(*_LARGE, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+        _javac(*_SMALL), _javac(*_FOR_ALL, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+    ),
+    "xalan: few collections": Case(
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
     ),
     "xalan: a heap for all": Case(
-        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGE, heap="3g"), ("--no-gc",), by_others=True
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
+    ),
+    "jython: few collections": Case(
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
     ),
     "jython: a heap for all": Case(
-        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGE, heap="3g"), ("--no-gc",), by_others=True
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
     ),
     "sunflow: two CPUs to one": Case(
         _bench("sunflow", 40), _bench("sunflow", 40), ("--cores", "1"), (), (2, 1), by_others=True

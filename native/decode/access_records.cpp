@@ -26,7 +26,9 @@ uint64_t total(std::span<const uint64_t> counts) { return std::accumulate(counts
 uint64_t total(const hw_access& record) { return total(record.counts); }
 uint64_t total(const hw_access_owners& record) { return total(record.local) + total(record.shared); }
 uint64_t total(const hw_access_pair& record) { return total(record.counts); }
-uint64_t total(const hw_access_window& record) { return total(record.sums); }
+uint64_t total(const hw_access_window& record) {
+  return record.sums[HW_CPU_IN] + record.sums[HW_CPU_BETWEEN] + record.sums[HW_MARKS];
+}
 
 bool is_possible(const hw_access& record) {
   return is_thread(record.java_id) && std::ranges::all_of(record.counts, is_count);
@@ -58,7 +60,7 @@ OwnedCounts owned_of(const hw_access_owners& owners, const AccessRow& row) {
 void add_pairs(const auto& last, std::vector<AccessPairRow>& out) {
   out.reserve(last.size());
   for (const auto& [key, pair] : last) {
-    AccessPairRow row{pair.java_id, pair.owner_id, group_of(pair.block), {}};
+    AccessPairRow row{pair.java_id, pair.owner_id, {}};
     std::ranges::copy(pair.counts, row.counts.begin());
     out.push_back(row);
   }

@@ -29,7 +29,6 @@ struct AccessRow {
 struct AccessPairRow {
   uint64_t java_id;   // as above
   uint64_t owner_id;  // 0: unknown
-  uint32_t group;     // as above
   std::array<uint64_t, HW_OWNED_KINDS> counts;
 };
 

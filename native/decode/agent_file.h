@@ -7,6 +7,7 @@
 
 #include "decode/access_records.h"
 #include "decode/allocation_records.h"
+#include "decode/line_records.h"
 #include "decode/lock_records.h"
 #include "decode/record_room.h"
 #include "wire/records.h"
@@ -57,6 +58,7 @@ struct AgentFile {
   std::vector<JvmFact> facts;
   AllocationRecords allocations;
   AccessRecords accesses;
+  LineRecords lines;
 };
 
 // Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`. What there

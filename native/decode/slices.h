@@ -1,20 +1,14 @@
 // The rows of the table `slice` as they leave the state machine, column by column, in the form they are stored in
-// (src/headway/store/packing.py): times in ticks of tick_ns, small facts as bits of `flags`.
+// (src/headway/store/packing.py): times in ticks of tick_ns, small facts as bits of `flags` (SliceFlags).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace headway {
+#include "wire/stored_slices.h"
 
-enum SliceFlags : uint8_t {
-  kBlockedStateMask = 3,  // 0 none, 1 sleeping, 2 uninterruptible, 3 stopped
-  kWakerIrq = 4,
-  kIsOpen = 8,
-  kRunnableUnknown = 16,
-  kStolenUnknown = 32,
-};
+namespace headway {
 
 struct SliceBatch {
   std::vector<int32_t> thread_id;

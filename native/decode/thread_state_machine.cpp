@@ -11,8 +11,6 @@ namespace {
 constexpr uint32_t kMaxTid = 1 << 22;  // PID_MAX_LIMIT
 constexpr size_t kMaxStrays = 100'000;
 
-enum BlockedState : uint8_t { kNone = 0, kSleeping = 1, kUninterruptible = 2, kStopped = 3 };
-
 bool is_dead(uint16_t state) { return (state & 0xb0) != 0; }  // EXIT_ZOMBIE, EXIT_DEAD, TASK_DEAD
 
 BlockedState blocked_state_of(uint16_t state) {
@@ -259,7 +257,7 @@ void ThreadStateMachine::came_to_run(uint32_t id, int64_t ts_ns) {
     case State::kUnborn:
     case State::kDead:  // it had exited, says another record
       t.blocked_since = t.runnable_since = ts_ns;
-      t.blocked_state = kNone;
+      t.blocked_state = kNotBlocked;
       t.blocked_in = 0;
       t.waking = {};
       break;
@@ -387,7 +385,7 @@ void ThreadStateMachine::go_runnable(uint32_t id, int64_t ts_ns, int64_t stolen_
   Thread& t = threads_[id];
   t.state = State::kRunnable;
   t.blocked_since = t.runnable_since = ts_ns;
-  t.blocked_state = kNone;
+  t.blocked_state = kNotBlocked;
   t.blocked_in = 0;
   t.waking = {};
   t.pending = {};

@@ -43,8 +43,12 @@ int32_t InternedRows::stack(const std::vector<int32_t>& frames, bool is_cut) {
 }
 
 int32_t InternedRows::thread(const ThreadRow& row) {
-  const auto [found, is_new] =
-      thread_ids_.try_emplace({row.os_tid, row.java_id}, static_cast<int32_t>(threads_.size()));
+  const std::pair key{row.os_tid, row.java_id};
+  if (threads_.size() >= kMostThreads && !thread_ids_.contains(key)) {
+    has_more_threads_ = true;
+    return -1;
+  }
+  const auto [found, is_new] = thread_ids_.try_emplace(key, static_cast<int32_t>(threads_.size()));
   if (is_new) {
     threads_.push_back(row);
   } else {

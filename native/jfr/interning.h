@@ -37,12 +37,15 @@ struct StackRows {
 // Threads, frames, stacks and texts of a file, each different one once.
 class InternedRows {
  public:
+  static constexpr size_t kMostThreads = 1 << 20;  // as in a recording
   TextPool& texts() { return texts_; }
   TextBudget& budget() { return budget_; }
   int32_t frame(const FrameRow& row);
   // Frames with the innermost first. A new stack waits in `take_stacks`; only a fingerprint of it is kept.
   int32_t stack(const std::vector<int32_t>& frames, bool is_cut);
+  // -1, and from then on `has_more_threads`, where kMostThreads are known and this is another one.
   int32_t thread(const ThreadRow& row);
+  bool has_more_threads() const { return has_more_threads_; }
 
   const std::vector<FrameRow>& frames() const { return frames_; }
   const std::vector<ThreadRow>& threads() const { return threads_; }
@@ -65,6 +68,7 @@ class InternedRows {
   std::unordered_map<Fingerprint, int32_t, Hash> stack_ids_;
   std::vector<ThreadRow> threads_;
   std::map<std::pair<int64_t, int64_t>, int32_t> thread_ids_;
+  bool has_more_threads_ = false;
   StackRows waiting_;
 };
 

@@ -11,10 +11,11 @@ namespace {
 constexpr size_t kHeaderBytes = 68;
 constexpr std::array<uint8_t, 4> kMagic{'F', 'L', 'R', 0};
 constexpr int kNewestMajor = 2;
-constexpr size_t kMostValues = 4 << 20;              // rows x columns that wait to be taken
-constexpr uint64_t kMostEventBytes = 64 << 20;       // of one event
-constexpr uint64_t kMostConstantBytes = 1ULL << 31;  // of one checkpoint
+constexpr size_t kMostValues = 4 << 20;             // rows x columns that wait to be taken
+constexpr uint64_t kMostEventBytes = 64 << 20;      // of one event
+constexpr uint64_t kMostConstantBytes = 256 << 20;  // of all checkpoints of a chunk, which are kept while it is read
 constexpr size_t kMostProblems = 20;
+constexpr size_t kMostChunks = 1 << 17;  // the JDK begins one every 12 MB; each is some hundred bytes in Python
 constexpr size_t kEventHead = 32;
 constexpr int64_t kClockJumpNs = 60'000'000'000;
 enum : int64_t { kMetadataEvent = 0, kCheckpointEvent = 1 };
@@ -31,6 +32,7 @@ struct Reader::Chunk {
   ChunkInfo* info;
   uint64_t end = 0;  // of its bytes that are in the file
   bool compressed = true;
+  uint64_t constant_bytes = 0;  // of the checkpoints that were read
   Metadata metadata;
   std::unique_ptr<Layouts> layouts;
   std::unique_ptr<Constants> constants;
@@ -97,6 +99,11 @@ bool Reader::parse_header(uint64_t offset, ChunkInfo* info, uint64_t* constants,
 bool Reader::open_chunk() {
   while (position_ < file_.size()) {
     if (most_chunks_ != 0 && chunks_.size() == most_chunks_) return false;
+    if (chunks_.size() == kMostChunks) {
+      problem(position_, "more chunks than " + std::to_string(kMostChunks));
+      position_ = file_.size();
+      return false;
+    }
     ChunkInfo info;
     uint64_t constants = 0, metadata = 0;
     auto chunk = std::unique_ptr<Chunk, ChunkDeleter>(new Chunk{});
@@ -167,6 +174,10 @@ void Reader::close_chunk(uint64_t next) {
     is_text_cut_ = true;
     problem(chunk_->info->offset,
             "names that are longer, or named more often, than those of any program: they end in ...");
+  }
+  if (interned_.has_more_threads() && !are_threads_left_out_) {
+    are_threads_left_out_ = true;
+    problem(chunk_->info->offset, "more threads than " + std::to_string(InternedRows::kMostThreads));
   }
   chunk_.reset();
   position_ = next;
@@ -258,11 +269,16 @@ bool Reader::load_constants(uint64_t first) {
 bool Reader::add_checkpoint(uint64_t offset, uint64_t end, int64_t* previous) {
   uint64_t bytes = 0;
   int64_t type = -1;
-  if (!event_at(offset, &bytes, &type) || type != kCheckpointEvent || bytes > kMostConstantBytes) return false;
+  if (!event_at(offset, &bytes, &type) || type != kCheckpointEvent) return false;
   if (bytes > end - offset) {
     problem(offset, "constants that lie inside other constants");
     return false;
   }
+  if (bytes > kMostConstantBytes - chunk_->constant_bytes) {
+    problem(offset, "constants of more than " + std::to_string(kMostConstantBytes) + " bytes in a chunk");
+    return false;
+  }
+  chunk_->constant_bytes += bytes;
   std::vector<uint8_t> whole = file_.copy(offset, bytes);
   if (whole.empty()) return false;
   std::string what;

@@ -84,7 +84,7 @@ class Reader {
   std::vector<ChunkInfo> chunks_;
   std::vector<Problem> problems_;
   uint64_t problem_count_ = 0;
-  bool is_text_cut_ = false;
+  bool is_text_cut_ = false, are_threads_left_out_ = false;
   uint64_t position_ = 0;   // the next event, or the next chunk
   size_t most_values_ = 0;  // rows x columns, and frames, that may wait for now
   EventTable* handed_out_ = nullptr;

@@ -6,7 +6,6 @@
 namespace headway {
 namespace {
 
-constexpr uint8_t kWakerIrq = 4, kRunnableUnknown = 16, kStolenUnknown = 32;  // bits of SliceColumns.flags
 constexpr int64_t kFarFuture = INT64_MAX / 4;
 constexpr int64_t kHandlerNs = 2'000'000;  // a signal's handler takes less CPU time: it walks a stack
 

@@ -79,7 +79,6 @@ constexpr const char* kAccessKinds[HW_ACCESS_KINDS] = {"tuple_reads",  "tuple_wr
 nb::dict access_pairs_of(const std::vector<AccessPairRow>& pairs) {
   nb::dict out;
   out["java_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.java_id); });
-  out["group"] = column(pairs, [](const AccessPairRow& r) { return r.group; });
   out["owner_id"] = column(pairs, [](const AccessPairRow& r) { return static_cast<int64_t>(r.owner_id); });
   for (size_t i = 0; i < HW_OWNED_KINDS; ++i) {
     out[kAccessKinds[i]] = column(pairs, [i](const AccessPairRow& r) { return static_cast<int64_t>(r.counts[i]); });
@@ -91,8 +90,8 @@ nb::dict access_windows_of(const std::vector<AccessWindowRow>& windows) {
   nb::dict out;
   out["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
   out["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
-  constexpr const char* kSums[HW_WINDOW_SUMS] = {"marks_in", "marks_between", "marks_before", "cpu_in_ns",
-                                                 "cpu_between_ns"};
+  constexpr const char* kSums[HW_WINDOW_SUMS] = {"cpu_in_ns",     "cpu_own_ns", "cpu_between_ns", "cpu_before_ns",
+                                                 "cpu_unseen_ns", "marks",      "marks_wrong",    "marks_largest"};
   for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
     out[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
   }
@@ -133,6 +132,27 @@ nb::dict accesses_of(const AccessRecords& records) {
   return out;
 }
 
+// Names of places as numbers of the same list.
+nb::dict lines_of(const LineRecords& records) {
+  const auto& writes = records.writes;
+  const auto& shares = records.shares;
+  nb::dict out, of_writes, of_shares;
+  of_writes["java_id"] = column(writes, [](const LineWritesRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_writes["place"] = column(writes, [](const LineWritesRow& r) { return r.place_name; });
+  of_writes["offset"] = column(writes, [](const LineWritesRow& r) { return static_cast<int32_t>(r.offset); });
+  of_writes["writes"] = column(writes, [](const LineWritesRow& r) { return static_cast<int64_t>(r.writes); });
+  of_shares["java_id"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.java_id); });
+  of_shares["other_id"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.other_id); });
+  of_shares["place"] = column(shares, [](const LineShareRow& r) { return r.place_name; });
+  of_shares["other_place"] = column(shares, [](const LineShareRow& r) { return r.other_place_name; });
+  of_shares["kind"] = column(shares, [](const LineShareRow& r) { return static_cast<int32_t>(r.kind); });
+  of_shares["same_object"] = column(shares, [](const LineShareRow& r) { return static_cast<int32_t>(r.same_object); });
+  of_shares["writes"] = column(shares, [](const LineShareRow& r) { return static_cast<int64_t>(r.writes); });
+  out["writes"] = of_writes;
+  out["shares"] = of_shares;
+  return out;
+}
+
 nb::list agents(const Decoder& decoder) {
   nb::list out;
   for (const AgentFile& file : decoder.agents()) {
@@ -163,6 +183,7 @@ nb::list agents(const Decoder& decoder) {
     agent["facts"] = facts;
     agent["allocations"] = allocations_of(file.allocations);
     agent["accesses"] = accesses_of(file.accesses);
+    agent["lines"] = lines_of(file.lines);
     out.append(agent);
   }
   return out;

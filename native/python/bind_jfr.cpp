@@ -87,9 +87,11 @@ nb::dict frames(Reader& reader) {
   return out;
 }
 
-nb::list threads(Reader& reader) {
+nb::list threads(Reader& reader, size_t first, size_t most) {
   nb::list out;
-  for (const ThreadRow& row : reader.interned().threads()) {
+  const std::vector<ThreadRow>& rows = reader.interned().threads();
+  for (size_t i = first; i < rows.size() && i - first < most; ++i) {
+    const ThreadRow& row = rows[i];
     out.append(nb::make_tuple(row.os_tid, row.java_id, bytes_of(row.os_name), bytes_of(row.java_name),
                               bytes_of(row.group), row.is_virtual));
   }
@@ -182,7 +184,8 @@ void bind_jfr(nb::module_& m) {
            "(event, rows, [(column, kind, unit, values)], texts, [(first row, chunk)]), or None at the end.")
       .def("stacks", &stacks, "Frames of the stacks that are new since the last call.")
       .def("frames", &frames, "Every frame so far.")
-      .def("threads", &threads, "Every thread so far: (os tid, java id, os name, java name, group, is virtual).")
+      .def("threads", &threads, nb::arg("first"), nb::arg("most"),
+           "So many threads from the first one on: (os tid, java id, os name, java name, group, is virtual).")
       .def("chunks", &chunks, "What the headers of the chunks so far say.")
       .def("problems", &problems, "The first problems: (offset, what).")
       .def_prop_ro("problem_count", &Reader::problem_count)

@@ -288,7 +288,7 @@ class CoreReplay {
     if (run.timeline != nullptr) run.timeline->waits(thread, cursor.step, now_ns_);
     release_in_wait(run, thread);
     if (run.is_decided(cursor.step) || (step.is_lock && !changes_.has_lock_waits)) return compute(run, thread);
-    if (is_of_jvm(run, thread) && run.is_ended[cursor.step] == 0) {
+    if (is_inside(run, thread) && run.is_ended[cursor.step] == 0) {
       cursor.is_waiting = true;
       return go_on_after(run, thread, wait_ns(run, thread) * changes_.work_factor, delay(run, step));
     }
@@ -327,15 +327,15 @@ class CoreReplay {
     }
   }
 
-  // A thread waits for a compiler, or another one of the JVM's: mostly for a lock inside the JVM, seldom for what that one does.
-  // Threads come there in another order as soon as times change, and that one may be far behind. So it waits as long as it
-  // did, or until that one has come there. The start of a thread is no such wait.
-  bool is_of_jvm(const Progress& run, uint32_t thread) const {
+  // A thread waits for a compiler, or another one of the JVM's, or inside the JVM or the kernel for one of the program's: mostly
+  // for a lock in there, seldom for what that one does. Threads come there in another order as soon as times change, and that one
+  // may be far behind. So it waits as long as it did, or until that one has come there. The start of a thread is no such wait.
+  bool is_inside(const Progress& run, uint32_t thread) const {
     const Step& step = at(run, thread);
     if (step.wait != StepWait::kThread || run.cursors[thread].step == run.steps->first()[thread]) return false;
     const bool may_wait =
         is_program(*run.steps, thread) || run.steps->has_role(static_cast<int32_t>(thread), ThreadRole::kOther);
-    return may_wait && run.steps->has_role(step.waker, ThreadRole::kOther);
+    return step.is_inside || (may_wait && run.steps->has_role(step.waker, ThreadRole::kOther));
   }
 
   // Computes up to the next signal, or to the end of the step.
@@ -406,11 +406,12 @@ class CoreReplay {
     if (next >= 0) wake(run, static_cast<uint32_t>(next), thread);
   }
 
-  // A thread that waits for a lock tries to get it when it is awake.
+  // A thread that waits for a lock tries to get it when it is awake. What it is late as others have the cores is core time, as
+  // everywhere.
   void wake(Progress& run, uint32_t thread, uint32_t waker) {
     if (run.timeline != nullptr) run.timeline->is_woken_by(thread, waker, now_ns_);
-    const double usual_ns = static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor;
-    timer(run, thread, changes_.has_stolen ? run.plan->waking_ns : usual_ns);
+    if (changes_.has_stolen) return sharing_.add(group_of(run, thread), run.offset + thread, run.plan->late_ns);
+    timer(run, thread, static_cast<double>(run.steps->waking_ns()) * changes_.waking_factor);
   }
 
   void send(Progress& run, const StepSignal& signal) {

@@ -99,6 +99,21 @@ std::vector<double> barging(const std::vector<Acquisition>& acquired, const std:
   return found;
 }
 
+// The core time that threads lost, on average, which then found the lock free. Who took it before a thread came that had been
+// woken for it did not wait for that one.
+double mean_lost_ns(const RunSteps& run, const std::vector<std::pair<Planned, const Acquisition*>>& planned) {
+  std::vector<uint32_t> got;  // each step once, however many waits end in it: damaged columns may have any number
+  for (const auto& [points, each] : planned) {
+    const bool has_waited = points.asked.step < points.got.step && run.steps()[points.got.step].waited_ns() > 0;
+    if (has_waited) got.push_back(points.got.step);
+  }
+  std::sort(got.begin(), got.end());
+  got.erase(std::unique(got.begin(), got.end()), got.end());
+  double late_ns = 0;
+  for (const uint32_t step : got) late_ns += static_cast<double>(run.steps()[step].lost_ns);
+  return got.empty() ? 0.0 : late_ns / static_cast<double>(got.size());
+}
+
 auto place_of(const StepSignal& signal) {
   return std::tuple(signal.step, signal.what == StepSignal::kReleasesInWait ? 0 : 1, signal.after_ns);
 }
@@ -129,19 +144,12 @@ LockPlan plan_locks(const RunSteps& run, const std::vector<Acquisition>& acquire
     --waits[found.got.step + 1];
     planned.emplace_back(found, &each);
   }
-  // Once for each step, however many waits go on in it: damaged columns may have any number.
-  double late_ns = 0;
-  size_t late = 0;
   int32_t open = 0;
   for (size_t step = 0; step < run.steps().size(); ++step) {
     open += waits[step];
-    if (open <= 0) continue;
-    plan.is_decided[step] = 1;
-    if (run.steps()[step].waited_ns() <= 0) continue;
-    late_ns += static_cast<double>(run.steps()[step].delay_ns);
-    ++late;
+    if (open > 0) plan.is_decided[step] = 1;
   }
-  if (late > 0) plan.waking_ns = late_ns / static_cast<double>(late);
+  plan.late_ns = mean_lost_ns(run, planned);
   // Of one thread in the order in which it did so: a release before the next one is asked for, at one point of its work, too.
   std::stable_sort(planned.begin(), planned.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second->thread, a.second->asked_ns) < std::pair(b.second->thread, b.second->asked_ns);

@@ -29,7 +29,7 @@ struct LockPlan {
   std::vector<double> barging;
   std::vector<int32_t> origin;  // by lock: the recorded one
   uint64_t seed = 0;
-  double waking_ns = 0;  // how long a thread that a release had woken was ready to run before it ran, on average
+  double late_ns = 0;  // core time that a thread lost that a release had woken, and that then got the lock, on average
 
   size_t locks() const { return barging.size(); }
 };

@@ -81,8 +81,9 @@ class TaskRun {
       Cut cut = is_first ? Cut{first(thread), 0, true} : cut_at(thread, tasks_.begin_ns[task]);
       if (!is_first && cut.is_before(cuts_.back())) cut = cuts_.back();
       if (is_first) start_up_[static_cast<size_t>(thread)] = start_up(task);
-      if (cut.step <= first(thread) + start_up_[static_cast<size_t>(thread)])
-        cut = {first(thread), 0, true};  // no task yet
+      const uint32_t asks_at = first(thread) + start_up_[static_cast<size_t>(thread)];
+      const bool is_no_task_yet = cut.step < asks_at || (cut.step == asks_at && cut.is_whole);
+      if (is_no_task_yet) cut = {first(thread), 0, true};
       cuts_.push_back(cut);
     }
   }

@@ -10,7 +10,6 @@
 namespace headway {
 namespace {
 
-constexpr uint8_t kSleeping = 1, kBlockedState = 3, kWakerIrq = 4, kOpen = 8;  // of native/decode/slices.h
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 int64_t whole(double ns) { return static_cast<int64_t>(std::llround(ns)); }
@@ -46,7 +45,7 @@ void ReplayTimeline::waits(uint32_t thread, uint32_t at, double ns) {
   its.begin_ns = ns;
   its.step = at;
   its.waker = step.waker;
-  its.flags = static_cast<uint8_t>(step.flags & (kBlockedState | kWakerIrq));
+  its.flags = static_cast<uint8_t>(step.flags & (kBlockedStateMask | kWakerIrq));
   its.blocked_in = step.blocked_in;
   its.has_step = true;
   times_[at].begin_ns = whole(ns);
@@ -117,7 +116,7 @@ void ReplayTimeline::finish(double ns) {
     if (!its.has_step) continue;
     if (its.begin_ns >= ns) continue;
     if (its.asked_ns >= 0) end_lock_wait(thread, ns);
-    its.flags |= kOpen;
+    its.flags |= kIsOpen;
     if (its.start_ns < 0) {
       if (is_born(thread)) continue;  // not yet
       its.start_ns = ns;

@@ -16,39 +16,16 @@ namespace {
 constexpr int64_t kFarNs = int64_t{1} << 60;
 constexpr int64_t kNearNs =
     2'000;  // a waking is recorded so near to the waker's slice, where clocks of two CPUs differ
-constexpr int64_t kAskedNs = 1'000'000;  // before it waits for what it asked for
-constexpr int kMostLooks = 256;
-constexpr uint32_t kLastSteps = 3;        // a thread that ends may still wait for a lock of the JVM
 constexpr int64_t kSampleNs = 1'000'000;  // a stack is taken in less
-constexpr int64_t kLookNs = 50'000;       // to look whether a wait goes on takes less
-// Of native/decode/slices.h.
-constexpr uint8_t kBlockedState = 3, kUninterruptible = 2, kIrq = 4, kOpen = 8, kNoRunnable = 16, kNoStolen = 32;
-constexpr int32_t kOutsideTree = -2;
 
 int64_t sound(int64_t ticks, int64_t tick_ns) {
   if (ticks <= 0 || tick_ns <= 0) return 0;
   return ticks > kFarNs / tick_ns ? kFarNs : ticks * tick_ns;
 }
 
-StepWait wait_without_thread(const Step& step) {
-  if ((step.flags & kBlockedState) == kUninterruptible || step.blocked_in == HW_IN_NO_CALL) return StepWait::kIo;
-  if (step.blocked_in >= HW_IN_POLL && step.blocked_in <= HW_IN_SOCKET) return StepWait::kIo;
-  if (step.blocked_in == HW_IN_SLEEP) return StepWait::kSleep;
-  if ((step.flags & kIrq) != 0) return step.blocked_in == HW_IN_FUTEX ? StepWait::kUnknown : StepWait::kSleep;
-  if (step.waker == kOutsideTree) return StepWait::kOutside;
-  return step.blocked_in == HW_IN_TIMED_FUTEX ? StepWait::kSleep : StepWait::kUnknown;
-}
-
 bool waits_for_time(const Step& step) { return step.blocked_in == HW_IN_SLEEP || step.blocked_in == HW_IN_TIMED_FUTEX; }
 
-// Whether the wait of a step is among some, asked in their order; `row` is the first that is not behind it.
-bool is_in(const AnsweredReads& answered, const Step& step, size_t& row) {
-  const auto key = std::pair(step.thread, step.woken_ns);
-  while (row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) < key) ++row;
-  return row < answered.thread.size() && std::pair(answered.thread[row], answered.woken_ns[row]) == key;
-}
-
-// In order of (vm_thread, start): several JVMs collect at once.
+// In order of (vm_thread, start): several JVMs collect at once. Times that are none are moved to where they can be reckoned with.
 RunStops by_thread(const RunStops& stops) {
   std::vector<size_t> order(stops.start_ns.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -57,8 +34,8 @@ RunStops by_thread(const RunStops& stops) {
   });
   RunStops sorted;
   for (const size_t row : order) {
-    sorted.start_ns.push_back(stops.start_ns[row]);
-    sorted.end_ns.push_back(stops.end_ns[row]);
+    sorted.start_ns.push_back(std::clamp(stops.start_ns[row], -kFarNs, kFarNs));
+    sorted.end_ns.push_back(std::clamp(stops.end_ns[row], -kFarNs, kFarNs));
     sorted.vm_thread.push_back(stops.vm_thread[row]);
   }
   return sorted;
@@ -151,10 +128,11 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.flags = slices.flags[row];
     step.end_ns = sound(slices.end_ticks[row], tick);
     step.start_ns = step.end_ns - sound(slices.running_ticks[row], tick);
-    step.woken_ns = step.start_ns - ((step.flags & kNoRunnable) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
+    step.woken_ns =
+        step.start_ns - ((step.flags & kRunnableUnknown) != 0 ? 0 : sound(slices.runnable_ticks[row], tick));
     step.begin_ns = step.woken_ns - sound(slices.blocked_ticks[row], tick);
     if (step.end_ns <= from_ns_ || step.begin_ns >= to_ns_) continue;
-    const bool knows_stolen = (step.flags & kNoStolen) == 0;
+    const bool knows_stolen = (step.flags & kStolenUnknown) == 0;
     const int64_t running_ns = step.running_ns();
     step.stolen_ns = knows_stolen ? std::min(sound(slices.stolen_ticks[row], tick), running_ns) : 0;
     for (int64_t* ns : {&step.begin_ns, &step.woken_ns, &step.start_ns, &step.end_ns}) {
@@ -165,7 +143,7 @@ bool RunSteps::batch(const StoredSlices& slices, const int16_t* tick_ns) {
     step.waker = slices.waker_id[row];
     step.blocked_in = slices.blocked_in != nullptr ? slices.blocked_in[row] : uint8_t{0};
     // What had not run again at the end of the span brings nothing about.
-    const bool is_cut = (step.flags & kOpen) != 0 || step.start_ns == to_ns_;
+    const bool is_cut = (step.flags & kIsOpen) != 0 || step.start_ns == to_ns_;
     if (step.end_ns == step.start_ns && is_cut) continue;
     steps_.push_back(step);
   }
@@ -229,7 +207,7 @@ void RunSteps::join_sampled_waits() {
     Step& step = steps_[i];
     const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != step.thread;
     const bool is_by_headway =
-        has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kIrq) == 0 && step.waited_ns() > 0;
+        has_role(step.waker, ThreadRole::kLeftOut) && (step.flags & kWakerIrq) == 0 && step.waited_ns() > 0;
     const int64_t late_ns = step.start_ns - step.woken_ns;
     const bool is_late = is_by_headway && late_ns > kSampleNs;
     const bool was_sampled = is_by_headway && step.running_ns() <= (is_late ? kLookNs : kSampleNs);
@@ -263,7 +241,7 @@ std::vector<std::pair<int32_t, int64_t>> RunSteps::wakings_by_thread() const {
   const auto is_by_headway = [&](const Step& step) { return has_role(step.waker, ThreadRole::kLeftOut); };
   if (std::none_of(steps_.begin(), steps_.end(), is_by_headway)) return found;
   for (const Step& step : steps_) {
-    const bool is_by_thread = step.waker >= 0 && step.waker != step.thread && (step.flags & kIrq) == 0;
+    const bool is_by_thread = step.waker >= 0 && step.waker != step.thread && (step.flags & kWakerIrq) == 0;
     if (is_by_thread && step.waited_ns() > 0) found.emplace_back(step.waker, step.woken_ns);
   }
   std::sort(found.begin(), found.end());
@@ -304,27 +282,6 @@ void RunSteps::measure_delays() {
   waking_ns_ = *quarter;
 }
 
-void RunSteps::classify(const RunStops& stops, const AnsweredReads& answered) {
-  signal_starts_of_threads();
-  size_t row = 0;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
-    const auto role = static_cast<ThreadRole>(threads_.role[static_cast<size_t>(step.thread)]);
-    if (role == ThreadRole::kCollector) step.is_collecting = true;
-    if (role == ThreadRole::kVm) step.is_collecting = is_collecting(step, stops);
-    if (step.wait != StepWait::kNone || step.waited_ns() <= 0) continue;
-    const bool is_answered = is_in(answered, step, row);
-    const bool has_waker = step.waker >= 0 && step.waker != step.thread && ((step.flags & kIrq) == 0 || is_answered);
-    const bool may_be_stopped = role == ThreadRole::kProgram || (role == ThreadRole::kOther && begins_in_stop(step));
-    if (may_be_stopped && has_waker && is_stopped(step)) continue;
-    const bool is_found =
-        has_waker && signal(step.waker, step.woken_ns, static_cast<uint32_t>(i), StepSignal::kEndsWait);
-    step.wait = is_found ? StepWait::kThread : wait_without_thread(step);
-    if (is_answered && !is_found) without_sender_ns_ += step.waited_ns();
-    if (role == ThreadRole::kProgram) waited_ns_[static_cast<size_t>(step.wait)] += step.waited_ns();
-  }
-}
-
 bool RunSteps::has_role(int32_t thread, ThreadRole role) const {
   return thread >= 0 && static_cast<size_t>(thread) < threads_.size() &&
          threads_.role[static_cast<size_t>(thread)] == static_cast<uint8_t>(role);
@@ -332,142 +289,6 @@ bool RunSteps::has_role(int32_t thread, ThreadRole role) const {
 
 bool RunSteps::is_program(size_t step) const {
   return threads_.role[static_cast<size_t>(steps_[step].thread)] == static_cast<uint8_t>(ThreadRole::kProgram);
-}
-
-bool RunSteps::is_idle(size_t at) const {
-  const Step& step = steps_[at];
-  if (step.wait != StepWait::kSleep || step.blocked_in != HW_IN_TIMED_FUTEX) return false;
-  if (static_cast<size_t>(step.thread) >= first_task_) return false;
-  if (!is_program(at)) return true;
-  if (at + 1 == steps_.size() || steps_[at + 1].thread != step.thread) return false;
-  const Step& next = steps_[at + 1];
-  const bool is_futex = next.blocked_in == HW_IN_FUTEX || next.blocked_in == HW_IN_TIMED_FUTEX;
-  const bool is_same = !knows_jvm_waits_ || (step.blocker >= 0 && step.blocker == next.blocker);
-  if (step.is_waker || !is_same) return false;
-  return step.running_ns() - step.stolen_ns <= kLookNs && next.waited_ns() > 0 && is_futex;
-}
-
-void RunSteps::mark_locks(const LockWaits& locks) {
-  size_t row = 0;
-  for (Step& step : steps_) {
-    const auto is_before = [&](size_t i) {
-      return std::pair(locks.thread[i], locks.end_ns[i]) <= std::pair(step.thread, step.begin_ns);
-    };
-    while (row < locks.thread.size() && is_before(row)) ++row;
-    if (row == locks.thread.size()) return;
-    const bool overlaps = locks.thread[row] == step.thread && locks.start_ns[row] < step.woken_ns;
-    if (!overlaps || step.wait != StepWait::kThread) continue;
-    step.is_lock = true;
-    lock_wait_ns_ += step.waited_ns();
-  }
-}
-
-void RunSteps::tell_ends(std::vector<uint8_t> has_ended) {
-  if (has_ended.size() != threads_.size()) throw std::invalid_argument("columns of different length");
-  has_ended_ = std::move(has_ended);
-}
-
-// Whether a thread that ends lets the one that started it go on.
-bool RunSteps::is_join(const StepSignal& signal) const {
-  if (signal.what != StepSignal::kEndsWait) return false;
-  const auto child = static_cast<size_t>(steps_[signal.step].thread);
-  const int32_t parent = steps_[signal.target].thread;
-  const bool is_last = signal.step + kLastSteps >= first_[child + 1];
-  return is_last && has_ended_[child] != 0 && threads_.parent[child] == parent &&
-         signal.target != first_[static_cast<size_t>(parent)];
-}
-
-// A thread waits for one of those that it started to end: of those that had ended before it came to them there is no record. Each
-// belongs to the first such wait after its end.
-void RunSteps::join_children() {
-  if (has_ended_.empty()) return;
-  struct End {
-    int32_t parent;
-    int64_t ns;
-    uint32_t step;
-  };
-  std::vector<uint32_t> joins;  // signals
-  for (size_t i = 0; i < signals_.size(); ++i) {
-    if (is_join(signals_[i])) joins.push_back(static_cast<uint32_t>(i));
-  }
-  if (joins.empty()) return;
-  std::sort(joins.begin(), joins.end(),
-            [&](uint32_t a, uint32_t b) { return signals_[a].target < signals_[b].target; });
-  std::vector<End> ends;
-  for (size_t child = 0; child < threads_.size(); ++child) {
-    if (has_ended_[child] == 0 || threads_.parent[child] < 0 || first_[child] == first_[child + 1]) continue;
-    const uint32_t last = first_[child + 1] - 1;
-    if (is_program(last)) ends.push_back({threads_.parent[child], steps_[last].end_ns, last});
-  }
-  std::sort(ends.begin(), ends.end(),
-            [](const End& a, const End& b) { return std::pair(a.parent, a.ns) < std::pair(b.parent, b.ns); });
-  further_signals_.assign(steps_.size(), 0);
-  size_t at = 0;
-  for (const uint32_t join : joins) {
-    const StepSignal signal = signals_[join];
-    const Step& waiting = steps_[signal.target];
-    while (at < ends.size() && ends[at].parent < waiting.thread) ++at;
-    for (; at < ends.size() && ends[at].parent == waiting.thread && ends[at].ns <= waiting.woken_ns; ++at) {
-      if (steps_[ends[at].step].thread == steps_[signal.step].thread) continue;
-      signals_.push_back({ends[at].step, signal.target, steps_[ends[at].step].running_ns(), StepSignal::kEndsWait});
-      ++further_signals_[signal.target];
-    }
-  }
-}
-
-void RunSteps::tell_waits(JvmWaits waits) {
-  const size_t rows = waits.thread.size();
-  if (waits.start_ns.size() != rows || waits.end_ns.size() != rows || waits.blocker.size() != rows) {
-    throw std::invalid_argument("columns of different length");
-  }
-  jvm_waits_ = std::move(waits);
-  knows_jvm_waits_ = true;
-}
-
-// The wait of a step is the one of the JVM's that has its middle: the kernel sees it begin later, and end earlier.
-void RunSteps::mark_jvm_waits() {
-  const JvmWaits& waits = jvm_waits_;
-  size_t row = 0;
-  for (Step& step : steps_) {
-    const int64_t middle_ns = step.begin_ns + step.waited_ns() / 2;
-    const auto key = std::pair(step.thread, middle_ns);
-    while (row < waits.thread.size() && std::pair(waits.thread[row], waits.start_ns[row]) <= key) ++row;
-    const bool is_there = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
-    if (is_there && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
-  }
-  jvm_waits_ = {};
-}
-
-void RunSteps::find_next_waits() {
-  next_wait_.resize(steps_.size());
-  for (size_t i = steps_.size(); i-- > 0;) {
-    const bool is_last = i + 1 == steps_.size() || steps_[i + 1].thread != steps_[i].thread;
-    const auto next = static_cast<uint32_t>(i + 1);
-    const bool is_wait = is_last || (is_program(i + 1) ? steps_[i + 1].wait != StepWait::kNone && !is_idle(i + 1)
-                                                       : steps_[i + 1].wait == StepWait::kThread);
-    next_wait_[i] = is_wait ? next : next_wait_[i + 1];
-  }
-}
-
-// The first step of a thread that another one started waits for that one to come to where it did so.
-void RunSteps::signal_starts_of_threads() {
-  for (size_t thread = 0; thread < threads_.size(); ++thread) {
-    if (first_[thread] == first_[thread + 1] || threads_.birth_ns[thread] < from_ns_) continue;
-    const uint32_t step = first_[thread];
-    const int64_t birth_ns = std::min(threads_.birth_ns[thread], steps_[step].woken_ns);
-    if (threads_.parent[thread] != static_cast<int32_t>(thread) &&
-        signal(threads_.parent[thread], birth_ns, step, StepSignal::kEndsWait)) {
-      steps_[step].wait = StepWait::kThread;
-    }
-  }
-}
-
-bool RunSteps::signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what) {
-  StepPoint at;
-  if (!find(waker, ns, at)) return false;
-  signals_.push_back({at.step, target, at.after_ns, what});
-  if (what == StepSignal::kEndsWait) steps_[at.step].is_waker = true;
-  return true;
 }
 
 bool RunSteps::find(int32_t thread, int64_t ns, StepPoint& point) const {
@@ -495,7 +316,8 @@ bool RunSteps::find_last(int32_t thread, int64_t ns, StepPoint& point) const {
   const auto found = std::upper_bound(steps_.begin() + first, steps_.begin() + end, ns,
                                       [](int64_t a, const Step& b) { return a < b.start_ns; });
   point.step = static_cast<uint32_t>(found - steps_.begin());
-  if (point.step > first) --point.step;
+  const bool is_next = point.step < end && steps_[point.step].waited_ns() > 0 && steps_[point.step].woken_ns <= ns;
+  if (point.step > first && !is_next) --point.step;
   const Step& step = steps_[point.step];
   point.after_ns = std::clamp<int64_t>(ns - step.start_ns, 0, step.running_ns());
   return true;
@@ -531,34 +353,6 @@ bool RunSteps::is_collecting(const Step& step, const RunStops& stops) const {
     }
   }
   return from > 0 && stops.vm_thread[from - 1] == step.thread && step.start_ns < stops.end_ns[from - 1];
-}
-
-// Whether the JVM's thread was at work already when another of the JVM's threads, such as a compiler, began to wait for it: who
-// waits longer waits for work.
-bool RunSteps::begins_in_stop(const Step& step) const {
-  const auto vm = static_cast<size_t>(step.waker);
-  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
-  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
-  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
-  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
-    --at;
-    if (at->waited_ns() >= kAskedNs) return step.begin_ns >= at->woken_ns;
-  }
-  return false;
-}
-
-// Whether the JVM's thread had stopped a thread that then waited for it: it had not woken that one for something.
-bool RunSteps::is_stopped(const Step& step) const {
-  const auto vm = static_cast<size_t>(step.waker);
-  if (vm >= threads_.size() || threads_.role[vm] != static_cast<uint8_t>(ThreadRole::kVm)) return false;
-  const auto begin = steps_.begin() + first_[vm], end = steps_.begin() + first_[vm + 1];
-  auto at = std::upper_bound(begin, end, step.woken_ns, [](int64_t a, const Step& b) { return a < b.woken_ns; });
-  for (int looked = 0; at != begin && looked < kMostLooks; ++looked) {
-    --at;
-    if (at->woken_ns < step.begin_ns - kAskedNs) return true;
-    if (at->waker == step.thread && (at->flags & kIrq) == 0 && at->waited_ns() > 0) return false;
-  }
-  return true;
 }
 
 }  // namespace headway

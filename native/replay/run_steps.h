@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,8 @@ struct JvmWaits {
   std::vector<int32_t> blocker;
 };
 
+constexpr int64_t kLookNs = 50'000;  // to look whether a wait goes on takes less
+
 struct Step {
   int64_t begin_ns = 0;  // blocked, until
   int64_t woken_ns = 0;  // runnable, until
@@ -92,8 +95,11 @@ struct Step {
   uint8_t blocked_in = 0;
   StepWait wait = StepWait::kNone;
   bool is_collecting = false;
-  bool is_lock = false;    // it waits for a lock
-  bool is_waker = false;   // it ends another thread's wait
+  bool is_lock = false;   // it waits for a lock
+  bool is_waker = false;  // it ends another thread's wait
+  bool is_end = false;    // it waits until a thread has ended
+  bool is_inside =
+      false;  // it waits inside the JVM, which tells of its thread's other waits, or for a lock of the kernel
   bool is_unsure = false;  // a sample woke it so long before it ran that its time may have been over meanwhile
 
   int64_t waited_ns() const { return woken_ns - begin_ns; }
@@ -166,7 +172,8 @@ class RunSteps {
   bool is_program(size_t step) const;
   // Where a thread was in its work at a time; false where it did not run then.
   bool find(int32_t thread, int64_t ns, StepPoint& found) const;
-  // The same; where it had come to, where it did not run then. False where it has no steps.
+  // The same of what the JVM tells; where it had come to, where it did not run then. Woken by then it runs already: in some of
+  // thousands of waits the JVM sees a thread go on some microseconds before the kernel does. False where it has no steps.
   bool find_last(int32_t thread, int64_t ns, StepPoint& found) const;
   int64_t from_ns() const { return from_ns_; }
   // Of delays after a wait the one that a quarter are below: what waking takes, where nobody else wants the core.
@@ -190,10 +197,12 @@ class RunSteps {
   void mark_locks(const LockWaits& locks);
   void mark_jvm_waits();
   void join_children();
+  bool is_at_end(const StepSignal& signal) const;
   bool is_join(const StepSignal& signal) const;
   bool signal(int32_t waker, int64_t ns, uint32_t target, StepSignal::What what);
   int64_t all_stopped_ns(const RunStops& stops, size_t stop) const;
   bool is_collecting(const Step& step, const RunStops& stops) const;
+  std::span<const Step> last_steps(int32_t thread, int64_t until_ns) const;
   bool begins_in_stop(const Step& step) const;
   bool is_stopped(const Step& step) const;
 

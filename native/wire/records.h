@@ -104,7 +104,10 @@ enum hw_type {
   HW_ACCESS_PAIR = 54,
   HW_ACCESS_WRITERS = 55,      // hw_access_owners once more: the owner is the thread that wrote to the object last
   HW_ACCESS_WRITER_PAIR = 56,  // hw_access_pair, likewise
-  HW_ACCESS_WINDOW = 57,
+  HW_LINE_PLACE = 57,
+  HW_LINE_WRITES = 58,
+  HW_LINE_SHARE = 59,
+  HW_ACCESS_WINDOW = 60,
 };
 
 struct hw_record {
@@ -456,18 +459,22 @@ struct hw_access_pair {
   hw_u64 counts[HW_OWNED_KINDS];
 };
 
-// Where accesses are counted in windows (docs/decisions/0018-windows.md), rows of accesses are those in a group of windows,
-// whose number is in the highest bits of their `block`, as the thread would have made them in as long a spell at its own
-// speed; 0: what all windows have counted.
+// Where accesses are counted in windows (docs/decisions/0019-windows.md), the highest bits of the `block` of an hw_access have
+// the number of a group of windows. Group 0: what all windows have counted, as it is. Others: what the thread did in the spells
+// right before the windows of the group, as long as these, as estimated from what it did in them.
 #define HW_WINDOW_GROUP_SHIFT 27
 
-// What one thread did in the windows of a group, and between each of them and the one before. Sums as well.
+// What one thread did in the windows of a group, and before each of them. Sums: of two records the one with more CPU time in
+// and between windows, and more marks, is the later one.
 enum hw_window_sum {
-  HW_MARKS_IN,       // passes of marks, pieces of code that are always counted
-  HW_MARKS_BETWEEN,
-  HW_MARKS_BEFORE,   // of those between, in a spell as long as the window right before it
-  HW_CPU_IN,         // CPU time, ns
-  HW_CPU_BETWEEN,
+  HW_CPU_IN,         // CPU time in windows, ns
+  HW_CPU_OWN,        // what the same work would have taken it at its own speed
+  HW_CPU_BETWEEN,    // between windows
+  HW_CPU_BEFORE,     // of that, in the spells of which it is known what it did
+  HW_CPU_UNSEEN,     // in those of which it is not, as it passed too few marks
+  HW_MARKS,          // group 0 alone: how often it passed marks in the spells that are known
+  HW_MARKS_WRONG,    // so many more or fewer than estimated from the windows, mark by mark
+  HW_MARKS_LARGEST,  // of HW_MARKS, those of the mark that it passed most often
   HW_WINDOW_SUMS,
 };
 struct hw_access_window {
@@ -476,6 +483,45 @@ struct hw_access_window {
   hw_u32 block;
   hw_u32 reserved;
   hw_u64 sums[HW_WINDOW_SUMS];
+};
+
+// --- writes by cache lines (docs/decisions/0020-cache-lines.md) -------------------------------------------------------
+// What an instruction writes to: a field, or the elements of arrays in one method. Written when it first writes.
+struct hw_line_place {
+  struct hw_record head;
+  hw_u32 place;    // from 1 on within one agent file
+  hw_u32 name_id;  // hw_java_class: "com.acme.Order.hits", or "long[] in com.acme.Work.run"; 0: there are too many
+  hw_u32 offset;   // of the field in its object, bytes; 0: elements
+  hw_u32 reserved;
+};
+
+// How often a thread wrote there: a sum, of two the later one is larger.
+struct hw_line_writes {
+  struct hw_record head;
+  hw_u64 java_id;  // of the platform thread, also while it runs virtual threads
+  hw_u32 place;
+  hw_u32 reserved;
+  hw_u64 writes;
+};
+
+enum hw_line_kind {
+  HW_LINE_SAME_PLACE = 0,  // another thread had written to the very same field or element last
+  HW_LINE_SAME_LINE = 1,   // this one had, but another thread has written elsewhere within the same 64 bytes since
+  HW_LINE_NEXT_LINE = 2,   // the same, in the other half of the same 128 bytes, and not within the same 64
+};
+#define HW_LINE_KINDS 3
+
+// How often a thread's write found that another thread had written there, or near, last. Sums, likewise.
+struct hw_line_share {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u64 other_id;  // the other thread
+  hw_u32 place;
+  hw_u32 other_place;  // to which it had written last
+  hw_u16 kind;         // hw_line_kind
+  hw_u16 same_object;  // 1: both are in the same object or array
+  hw_u32 reserved;
+  hw_u64 writes;
 };
 
 // The live table, `locks-<pid>.table`: exact sums per blocker, in a mapping that outlives the JVM. Layout:

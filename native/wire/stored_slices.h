@@ -6,6 +6,16 @@
 
 namespace headway {
 
+// Bits of the column `flags`.
+enum SliceFlags : uint8_t {
+  kBlockedStateMask = 3,  // BlockedState
+  kWakerIrq = 4,
+  kIsOpen = 8,
+  kRunnableUnknown = 16,
+  kStolenUnknown = 32,
+};
+enum BlockedState : uint8_t { kNotBlocked = 0, kSleeping = 1, kUninterruptible = 2, kStopped = 3 };
+
 // All of `rows` values; times are in ticks, whose length each user has beside them.
 struct StoredSlices {
   size_t rows = 0;

@@ -131,9 +131,9 @@ class JfrReader:
     def frames(self) -> dict[str, Any]:
         """Every frame so far."""
 
-    def threads(self) -> list[Any]:
+    def threads(self, first: int, most: int) -> list[Any]:
         """
-        Every thread so far: (os tid, java id, os name, java name, group, is virtual).
+        So many threads from the first one on: (os tid, java id, os name, java name, group, is virtual).
         """
 
     def chunks(self) -> list[Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +12,9 @@ from headway.store import open_recording
 from support.builders.counted_builder import ORIGIN_NS, CountedSlice, counted_recording
 from support.builders.edited_manifest import edit
 from support.drivers.opened_report import AXE, Opened, eventually
+from support.drivers.recording_cli import json_of
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 MS = 1_000_000
 
 
@@ -49,8 +46,7 @@ def recording_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_table_has_the_figures_of_the_command_and_is_sorted_by_keyboard(
     browser: Browser, recording_path: Path, tmp_path: Path
 ) -> None:
-    done = subprocess.run([HEADWAY, "counters", recording_path, "--json"], capture_output=True, text=True, check=True)
-    said = {row["tid"]: row for row in json.loads(done.stdout)["threads"]}
+    said = {row["tid"]: row for row in json_of("counters", recording_path)["threads"]}
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     opened = Opened(page, render_html(open_recording(recording_path), tmp_path / "a.html"))
     section = page.locator("#counters")

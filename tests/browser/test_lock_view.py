@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +14,9 @@ from headway.store import open_recording
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
 from support.drivers.opened_report import AXE, Opened, wait_until
+from support.drivers.recording_cli import json_of
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 MARKUP = "</script><b>x"
 SERVER = (*LOCK_FRAMES, ("org.example.Server", MARKUP), ("java.lang.Thread", "run"))
 CLASSES = (LOCK_CLASS, LOCK_CLASS, "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject")
@@ -64,8 +61,7 @@ def opened(browser: Browser, recording_path: Path, tmp_path: Path) -> Iterator[O
 
 
 def command(path: Path) -> list[dict[str, Any]]:
-    done = subprocess.run([HEADWAY, "locks", path, "--json"], capture_output=True, text=True, check=True)
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json_of("locks", path)
     return rows
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,11 +24,10 @@ from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, Loc
 from support.builders.lost_cores_page_builder import BIN_NS, BINNED, BINS, MARKUP, account, why_result
 from support.builders.synthetic import FakeThread
 from support.drivers.opened_report import AXE, Opened, eventually, exact_values, open_table
-from support.drivers.recording_cli import headway
+from support.drivers.recording_cli import headway, json_of
 from support.drivers.workloads import JAVAS, java_command
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 
 
 @pytest.fixture
@@ -47,8 +43,7 @@ def known(browser: Browser, recording_path: Path, tmp_path: Path) -> Iterator[Op
 
 
 def command_json(*arguments: str | Path) -> Any:
-    done = subprocess.run([HEADWAY, *arguments, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json_of(*arguments)
 
 
 def shown_losses(page: Page) -> list[tuple[str, list[float]]]:

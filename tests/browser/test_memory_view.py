@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +15,10 @@ from headway.report.html import render_html
 from headway.store import open_recording
 from support.builders.memory_builder import Worker, memory_recording
 from support.drivers.opened_report import AXE, Opened
+from support.drivers.recording_cli import json_of
 
 pytestmark = pytest.mark.browser
 S = 1_000_000_000
-HEADWAY = Path(sys.executable).with_name("headway")
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +41,7 @@ def page(browser: Browser, memory_path: Path, tmp_path: Path) -> Iterator[Page]:
 
 
 def figures(path: Path) -> dict[str, Any]:
-    done = subprocess.run([HEADWAY, "memory", path, "--json"], capture_output=True, text=True, check=True)
-    return {name: each["value"] for name, each in json.loads(done.stdout)["figures"].items()}
+    return {name: each["value"] for name, each in json_of("memory", path)["figures"].items()}
 
 
 def test_the_points_are_the_published_programs_and_the_recorded_one(page: Page, memory_path: Path) -> None:
@@ -104,8 +100,7 @@ def test_axe_finds_nothing_and_nothing_sticks_out(page: Page) -> None:
 
 
 def test_the_classes_are_those_of_the_command(page: Page, memory_path: Path) -> None:
-    done = subprocess.run([HEADWAY, "numa", memory_path, "--json"], capture_output=True, text=True, check=True)
-    (program,) = json.loads(done.stdout)["programs"]
+    (program,) = json_of("numa", memory_path)["programs"]
     section = page.locator("#added-numa")
     for text in program["undetermined"]:
         expect(section).to_contain_text(f"Not determined: {text}.")

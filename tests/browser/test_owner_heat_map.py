@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,9 @@ from headway.report.html import render_html
 from headway.store import open_recording
 from support.builders.allocation_spool_builder import access_recording
 from support.drivers.opened_report import AXE, Opened, exact_values
+from support.drivers.recording_cli import json_of
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 KINDS = ("field reads", "field writes", "element reads", "element writes")
 NAMES = {-2: "(virtual threads)", -1: "(many threads)", 0: "(unknown)"}
 
@@ -29,8 +26,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command_counts(recording: Path) -> dict[tuple[str, str], tuple[int, ...]]:
     """Return by accessor and owner what the command says of each kind."""
-    done = subprocess.run([HEADWAY, "objects", recording, "--json"], capture_output=True, text=True, check=True)
-    pairs: list[dict[str, Any]] = json.loads(done.stdout)["pairs"]
+    pairs: list[dict[str, Any]] = json_of("objects", recording)["pairs"]
     return {
         (each["accessor"] or NAMES[each["java_id"]], each["owner"] or NAMES[each["owner_java_id"]]): tuple(
             each[what][how] for what in ("tuple", "array") for how in ("read", "write")

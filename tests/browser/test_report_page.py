@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +12,20 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from headway.report.html import render_html
+from headway.report.html import build_payload, render_html
+from headway.report.html.page import write_page
 from headway.report.terminal.text import printable
 from headway.store import open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make
 from support.drivers.opened_report import Opened, assert_for_everyone, eventually, exact_values, open_table
+from support.drivers.recording_cli import json_of
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 
 
 def command_json(*arguments: str | Path) -> Any:
-    done = subprocess.run([HEADWAY, *arguments, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json_of(*arguments)
 
 
 def test_it_opens_without_a_request_or_a_word_on_the_console(opened: Opened, report: Path) -> None:
@@ -515,4 +513,45 @@ def test_no_chart_scrolls_sideways_however_many_threads_there_are(browser: Brows
         assert len(boxes) > 1
         assert all(one["right"] <= other["left"] + 3 for one, other in itertools.pairwise(boxes))
     assert page.locator(".phases button").evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_names_of_threads_that_differ_at_their_ends_are_told_apart(
+    browser: Browser, recording_path: Path, tmp_path: Path, width: int
+) -> None:
+    payload = build_payload(open_recording(recording_path))
+    wanted = [f"connection-pool-of-{'orders' * number}-http-nio-8080-exec-{number}" for number in (1, 2, 3)]
+    for lane, name in zip(payload["threads"]["lanes"], wanted, strict=False):
+        lane["name"] = name
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Opened(page, write_page(payload, tmp_path / "names.html"))
+    shown = names(page)
+    assert set(wanted) <= set(shown)
+    ends = page.locator(".name .text:has(.end)").evaluate_all(
+        """all => all.map(text => {
+          const end = text.querySelector('.end');
+          const [its, room] = [end, text].map(e => e.getBoundingClientRect());
+          return [end.textContent, its.left >= room.left && its.right <= room.right + 1];
+        })"""
+    )
+    assert [f"xec-{number}" for number in (1, 2, 3)] == sorted(end for end, _ in ends if end.startswith("xec-"))
+    assert all(is_seen for _, is_seen in ends)
+    assert page.locator(".name .pid").count() == 0
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_threads_of_several_processes_carry_the_number_of_their_process(
+    browser: Browser, recording_path: Path, tmp_path: Path, width: int
+) -> None:
+    payload = build_payload(open_recording(recording_path))
+    for number, lane in enumerate(payload["threads"]["lanes"]):
+        lane["pid"] = 23512 + number % 2
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    Opened(page, write_page(payload, tmp_path / "two.html"))
+    shown = page.locator(".name").evaluate_all("all => all.map(e => [e.title, e.querySelector('.pid').innerText])")
+    assert {number for _, number in shown} == {"23512", "23513"}
+    assert all(f"process {number}, tid " in title for title, number in shown)
+    assert page.locator(".name").evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
     page.close()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,9 @@ from headway.store.sweep import Sweep
 from support.builders import primitives_builder as made
 from support.builders import sweep_builder
 from support.drivers.opened_report import Opened, assert_for_everyone, eventually
+from support.drivers.recording_cli import HEADWAY, json_of
 
 pytestmark = pytest.mark.browser
-HEADWAY = Path(sys.executable).with_name("headway")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +36,7 @@ def page_path(sweep: Sweep) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(sweep: Sweep) -> Any:
-    done = subprocess.run([HEADWAY, "speedups", sweep.path, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json_of("speedups", sweep.path)
 
 
 @pytest.fixture
@@ -257,6 +254,6 @@ def test_axe_finds_nothing_and_nothing_sticks_out(browser: Browser, page_path: P
 
 
 def test_headway_report_takes_a_sweep(sweep: Sweep, tmp_path: Path) -> None:
-    done = subprocess.run([HEADWAY, "report", sweep.path], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run([*HEADWAY, "report", sweep.path], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "made.html\n"
     assert '"page":"sweep"' in (tmp_path / "made.html").read_text(encoding="utf-8")

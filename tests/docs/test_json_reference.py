@@ -23,6 +23,7 @@ from support.builders import causal_builder, sweep_builder, synthetic
 from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.counted_builder import CountedSlice, counted_recording
 from support.builders.edited_manifest import edit
+from support.builders.line_agent import line_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
 from support.builders.memory_builder import Worker, memory_recording
 from support.builders.synthetic import FakeThread
@@ -173,6 +174,14 @@ def test_objects_prints_the_documented_keys(tmp_path: Path) -> None:
     accesses = ask("objects", access_recording(tmp_path / "b.headway"))["accesses"]
     assert set(accesses) == documented("objects", 4) | documented("objects", 5)
     assert set(accesses["groups"][0]) == documented("objects", 4) | documented("objects", 3) - {"site"}
+
+
+def test_cache_lines_have_the_documented_keys(tmp_path: Path) -> None:
+    said = ask("objects", line_recording(tmp_path), "--by", "field")["lines"]
+    assert set(said) == documented("objects", 6)
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `rows` | by two fields"))
+    (found,) = said["rows"]
+    assert {*found, *found["threads"][0]} == set(re.findall(r"`(\w+)`", row)) - {"rows"}
 
 
 def test_accesses_by_owner_have_the_documented_keys(tmp_path: Path) -> None:

@@ -40,6 +40,10 @@ def added_up(rows: list[tuple[str, str, tuple[int, ...]]]) -> Counts:
     return {key: tuple(found[kind] for kind in range(len(KINDS))) for key, found in sums.items()}
 
 
+NODE = "local" if len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) == 1 else "unknown"
+"""What all accesses are by the node of the object: with one memory node they are local, with several it is not recorded."""
+
+
 def stated(output: str) -> Counts:
     """Return what the program says of itself, by thread and class."""
     lines = [line.split() for line in output.split("end\n")[0].splitlines()]
@@ -56,7 +60,7 @@ def counted(path: Path) -> Counts:
     rows = []
     for each in accesses["groups"]:
         of_objects = [each[what][how] for what in ("tuple", "array") for how in ("read", "write")]
-        assert all(cell["unknown"] == cell["count"] for cell in of_objects)
+        assert all(cell[NODE] == cell["count"] for cell in of_objects)
         counts = (*(cell["count"] for cell in of_objects), each["static"]["read"], each["static"]["write"])
         rows.append(("virtual" if each["java_id"] == -2 else each["thread"], each["class"], counts))
     return added_up(rows)

@@ -17,8 +17,6 @@ from headway.record.request.jvm_options import agent_options
 from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
 from support.drivers.workloads import JAVAS, agent
 
-pytestmark = pytest.mark.alone
-
 BIN = JAVAS["jdk17"].parent
 ROUNDS = 400
 WRITTEN = 8  # in Tools.kt

@@ -14,8 +14,6 @@ from headway.record.request.jvm_options import agent_options
 from support.drivers.asked_program import PATIENCE_S, PROGRAMS, line_of
 from support.drivers.workloads import JAVAS, agent, compile_java
 
-pytestmark = pytest.mark.alone
-
 WAITS_S = (0.1, 0.3, 0.05, 0.4, 0.2, 0.15, 0.3, 0.1, 0.25, 0.35)
 WITHIN = 0.1
 """Sleepers are looked at every 5 to 40 ms: what passes before the first look at a wait, and after its last one, is missed."""

@@ -15,8 +15,6 @@ from support.drivers.recording_cli import headway, start_headway, wait_for
 from support.drivers.sampled_lines import SampledLines, run_sampled
 from support.drivers.workloads import JAVAS, JDK_21, compile_java
 
-pytestmark = pytest.mark.alone
-
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "Intrinsics.java"
 COSINES = PROGRAM.with_name("TwoCosines.java")
 JVMS = {**JAVAS, **({"jdk21": JDK_21} if JDK_21.exists() else {})}

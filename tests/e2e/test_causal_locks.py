@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from headway.record.causal import messages
+from headway.record.causal.notes import Notes
 from headway.record.request.causal_spec import CausalOptions, Point, parse_target
 from headway.record.request.jvm_options import agent_options
 from lib import causal_programs
@@ -45,6 +47,14 @@ def whole_run(java: Path, case: str, target: str, folder: Path, visits: int = 60
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def problems_of(notes: list[dict[str, Any]]) -> list[str]:
+    """Return the ids of what is said to have failed; a lock that a slow machine loads late is not among it."""
+    read = Notes()
+    for note in notes:
+        read.take(json.dumps(note).encode())
+    return [each.id for each in messages.problems([read])]
+
+
 def ran_ns(notes: list[dict[str, Any]], *lines: str) -> int:
     """Return the CPU time of marked lines by the samples' own lines."""
     numbers = {causal_programs.markers()[line][1] for line in lines}
@@ -67,7 +77,7 @@ def test_samples_of_threads_that_hold_the_lock_are_hits_and_no_others(
     (experiment,) = [note for note in notes if note["t"] == "experiment"]
     (lock,) = [note for note in notes if note["t"] == "line" and note["id"] == experiment["target"]]
     assert (lock["kind"], lock["class"]) == ("lock", target.removeprefix("lock:"))
-    assert [note for note in notes if note["t"] == "problem"] == []
+    assert problems_of(notes) == []
     # The same samples: all but a few of those in the section are in its one line with work, and of those in the line all
     # but what came before the class was found (a tick of the experiments' thread; the program measures itself first).
     inside_ns = ran_ns(notes, line)
@@ -79,7 +89,7 @@ def test_samples_of_threads_that_hold_the_lock_are_hits_and_no_others(
 def test_a_class_of_the_jdk_has_critical_sections_too(java: Path, tmp_path: Path) -> None:
     # The producer's and the consumer's queue; the program's own classes take no lock there.
     notes = whole_run(java, "pipeline", "lock:java.util.concurrent.ArrayBlockingQueue", tmp_path, 200)
-    assert [note for note in notes if note["t"] == "problem"] == []
+    assert problems_of(notes) == []
     (experiment,) = [note for note in notes if note["t"] == "experiment"]
     assert any(note["t"] == "line" and note["kind"] == "lock" for note in notes)
     assert experiment["hits_ns"] < experiment["sampled_ns"]

@@ -22,8 +22,6 @@ from headway.record.request.jvm_options import agent_options
 from support.drivers.asked_program import PROGRAMS, AskedProgram, line_of
 from support.drivers.workloads import JAVAS, agent, compile_java
 
-pytestmark = pytest.mark.alone
-
 TRIES = 9
 MOST_EXCUSED = 0.3  # of what would be owed
 LEAST_PAID = 0.6  # the rest may have been paid in the wait for a core

@@ -20,8 +20,6 @@ from support.drivers.asked_program import PATIENCE_S, PROGRAMS, AskedProgram
 from support.drivers.asked_program import line_of as line_of_program
 from support.drivers.workloads import JAVAS, agent, compile_java
 
-pytestmark = pytest.mark.alone
-
 Note = dict[str, Any]
 SOURCE = PROGRAMS / "Sleepers.java"
 POINT = "progress:" + quote("Visits=Sleepers.visited", safe="")

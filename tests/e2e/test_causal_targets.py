@@ -14,8 +14,6 @@ from headway.record.request.jvm_options import agent_options
 from support.drivers.asked_program import PATIENCE_S, PROGRAMS, AskedProgram, line_of
 from support.drivers.workloads import JAVAS, agent, compile_java
 
-pytestmark = pytest.mark.alone
-
 Note = dict[str, Any]
 CLASSES = 30
 MANIFOLD = """

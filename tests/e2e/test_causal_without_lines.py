@@ -14,8 +14,6 @@ import pytest
 from support.drivers.asked_program import PROGRAMS
 from support.drivers.recording_cli import JAVA_17, headway
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,4 +1,6 @@
-"""The JVM's own locks of classes, on the JDK that has them: named by the class that threads are about to use."""
+"""Locks of classes: the JVM's own, on the JDK that has them, named by the class that threads are about to use; and objects that
+stand for classes, named as programs write them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from headway.store import Recording, open_recording
-from support.drivers.recording_cli import JAVA_17, headway
+from support.drivers.recording_cli import JAVA_17, headway, javas
 from support.drivers.workloads import ROOT, compile_java
 from support.oracles.lock_oracle import JfrBlock, jfr_options, locks_json, read_jfr
 
@@ -91,3 +93,15 @@ def test_people_read_the_same_name(linked: Linked) -> None:
     assert shown.returncode == 0, shown.stderr
     for each in linked.said[:3]:
         assert PREFIX + each["class"] in shown.stdout
+
+
+@pytest.mark.parametrize("java", javas(), ids=["jdk17", "jdk25"])
+def test_what_static_synchronized_methods_lock_has_the_name_that_programs_write(tmp_path: Path, java: str) -> None:
+    compile_java(tmp_path, ROOT / "tests/programs/ClassObjects.java")
+    done = headway("record", "--locks", "-o", tmp_path / "r.headway", "--", java, "-cp", tmp_path, "ClassObjects")
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in locks_json(tmp_path / "r.headway") if row["kind"] == "monitor"}
+    for name in ("ClassObjects.class", "ClassObjects$Nested.class", "int[].class"):
+        assert rows[name]["class_name"] == name
+        assert (rows[name]["rule"]["id"], rows[name]["peak_parked"]) == ("monitor", 1)
+        assert rows[name]["identity_hash"]

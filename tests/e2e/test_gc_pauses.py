@@ -34,6 +34,16 @@ class Collected:
         """Return how far the beans may be off: they count whole milliseconds for each collection."""
         return (self.count + 1) * 1.5 * MS + 0.02 * self.gc_ns
 
+    def late_ns(self) -> int:
+        """Return how long the thread that collects waited for a core in pauses: so much later may an end of one be told."""
+        late = (
+            "SELECT coalesce(sum(greatest(0, least(s.start_ns, p.start_ns + p.dur_ns) - "
+            "greatest(s.start_ns - coalesce(s.runnable_ns, 0), p.start_ns))), 0)::BIGINT FROM slice s "
+            "JOIN thread t USING (thread_id) JOIN jvm_phase p ON p.kind = 'gc_pause' AND p.pid = t.pid WHERE t.name = 'VM Thread'"
+        )
+        ((late_ns,),) = open_recording(self.recording).query(late).fetchall()
+        return int(late_ns)
+
     def said(self) -> dict[str, Any]:
         """Return what `why` says."""
         done = headway("why", self.recording, "--json")
@@ -73,14 +83,16 @@ def test_the_pauses_of_a_collector_that_stops_the_program_are_a_loss_as_long_as_
     assert loss["core_ns"] > 0
     # Where a young collection finds the old space full, both collectors work in one pause.
     assert found.most <= loss["figures"]["pauses"] <= found.count
-    assert abs(loss["figures"]["pause_ns"] - found.gc_ns) < found.off_ns
+    # The beans' times lie within those that the agent is told: what lies between is nothing, unless another thread had the core.
+    late_ns = found.late_ns()
+    assert -found.off_ns < loss["figures"]["pause_ns"] - found.gc_ns < found.off_ns + late_ns
     assert loss["figures"]["main_cause"] == "Allocation Failure"
     # All this time nothing else is done: without the pauses the program takes the rest; where others kept the collector from
     # the cores, at least what it had of them, and what stood idle meanwhile, is free for the program.
     said = found.said()
     wall_ns = said["wall_ns"]
     assert found.gc_ns > 0.1 * wall_ns
-    most_ns = found.gc_ns + found.off_ns
+    most_ns = found.gc_ns + found.off_ns + late_ns
     least_ns = min(found.gc_ns - found.off_ns, 0.9 * (said["used"]["gc"] + loss["core_ns"]) / said["cores"])
     assert wall_ns / (wall_ns - least_ns) < loss["likely_speedup"] <= loss["bound_speedup"]
     assert loss["likely_speedup"] <= wall_ns / max(wall_ns - most_ns, 1)
@@ -89,7 +101,7 @@ def test_the_pauses_of_a_collector_that_stops_the_program_are_a_loss_as_long_as_
 def test_the_pauses_of_g1_are_told_from_what_it_does_beside_the_program(classes: Path, tmp_path: Path) -> None:
     found = collects(javas()[1], "G1", classes, tmp_path / "a.headway")
     (loss,) = found.losses()
-    assert abs(loss["figures"]["pause_ns"] - found.gc_ns) < found.off_ns
+    assert -found.off_ns < loss["figures"]["pause_ns"] - found.gc_ns < found.off_ns + found.late_ns()
     assert loss["figures"]["main_cause"] == "G1 Evacuation Pause"
 
 

@@ -35,6 +35,55 @@ PING_PONG: list[Step] = [
 """Figure 6.2 of Papadakis 2022: four writes by another thread than the one that allocated (b), and by both in turn (c)."""
 
 
+LONG_METHODS = {
+    "fits": "t.a = 1;",
+    "reads": "int sum = 0;" + " sum += t.b;" * 800 + " t.a = sum;",
+    "interpreted": "int sum = 1;" + " sum = sum * 3 + 1;" * 1_500 + " t.a = sum;",
+    "writes": " t.a = 1;" * 900,
+}
+"""Methods that write to an object; those but the first would be longer than 8,000 bytes with a call at each access."""
+LONG_WORK = (
+    """
+public class LongWork {
+  static class Thing { int a; int b; }
+  static class Work {
+    static Thing thing() { return new Thing(); }
+    static int read(Thing t) { int sum = 0; for (int i = 0; i < 10; i++) sum += t.a; return sum; }
+"""
+    + "".join(f"    static void {name}(Thing t) {{ {code} }}\n" for name, code in LONG_METHODS.items())
+    + """
+  }
+  public static void main(String[] args) throws Exception {
+    Thing thing = Work.thing(), own = Work.thing();
+    Thread other = new Thread(() -> { switch (args[0]) {"""
+    + "".join(f'case "{name}": Work.{name}(thing); break; ' for name in LONG_METHODS)
+    + """ } }, "other");
+    other.start();
+    other.join();
+    Work.read(thing);
+    Work.read(own);
+  }
+}
+"""
+)
+HASHES = """
+public class Hashes {
+  static class Work { static Object thing() { return new int[1]; } }
+  public static void main(String[] args) {
+    java.util.BitSet ofTable = new java.util.BitSet(), ofMap = new java.util.BitSet();
+    for (int i = 0; i < 1 << 20; i++) {
+      Object object = Work.thing();
+      if (i % 1024 != 0) continue;
+      int hash = System.identityHashCode(object);
+      ofTable.set(hash & 1023);
+      ofMap.set((hash ^ hash >>> 16) & 1023);
+    }
+    System.out.println("places " + ofTable.cardinality() + " " + ofMap.cardinality());
+  }
+}
+"""
+
+
 @dataclass
 class Simulation:
     """Who owns each object by both rules, and how often each thread used whose."""
@@ -88,7 +137,10 @@ def random_steps(seed: int, turns: int) -> list[Step]:
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("writers")
-    compile_java(folder, PROGRAMS / "WriterSteps.java")
+    (folder / "LongWork.java").write_text(LONG_WORK)
+    (folder / "Hashes.java").write_text(HASHES)
+    for source in (PROGRAMS / "WriterSteps.java", folder / "LongWork.java", folder / "Hashes.java"):
+        compile_java(folder, source)
     return folder
 
 
@@ -231,3 +283,41 @@ def test_the_last_writer_alone_is_the_same_and_needs_no_rule_to_be_shown(classes
     refused = headway("objects", path, "--owner", "allocator")
     assert refused.returncode != 0
     assert "HW815" in refused.stderr
+
+
+@pytest.mark.parametrize("method", LONG_METHODS)
+def test_a_write_in_a_long_method_changes_the_last_writer_or_makes_it_unknown(
+    method: str, classes: Path, tmp_path: Path
+) -> None:
+    """Another thread writes to one of two objects of main, which then reads each ten times."""
+    path = tmp_path / "a.headway"
+    scope = [part for name in ("LongWork$Work", "LongWork$Thing") for part in ("--object-scope", name)]
+    asked = ["record", "--mode", "agent", "--objects", "accesses", "--owner", "last-writer", *scope]
+    done = headway(*asked, "-o", path, "--", JAVAS["jdk17"], "-cp", classes, "LongWork", method)
+    assert done.returncode == 0, done.stderr
+    found = said(path, "last-writer")
+    reads = Counter[str]()
+    for (accessor, owner), counts in pairs_of(found).items():
+        reads[owner] += counts[0] if accessor == "main" else 0
+    is_known = method != "writes"
+    assert +reads == Counter({"other": 10, "main": 10} if is_known else {UNKNOWN: 20})
+    assert ("HW818" in {each["id"] for each in found["warnings"]}) == (not is_known)
+
+
+def test_identity_hashes_that_are_numbers_fill_hash_tables_evenly(classes: Path, tmp_path: Path) -> None:
+    """IdentityHashMap looks at their low bits, HashMap at those with the high ones mixed in."""
+    asked = [
+        "record",
+        "--mode",
+        "agent",
+        "--objects",
+        "accesses",
+        "--owner",
+        "last-writer",
+        "--object-scope",
+        "Hashes$Work",
+    ]
+    done = headway(*asked, "-o", tmp_path / "a.headway", "--", JAVAS["jdk25"], "-cp", classes, "Hashes")
+    assert done.returncode == 0, done.stderr
+    places = next(line.split()[1:] for line in done.stdout.splitlines() if line.startswith("places "))
+    assert all(int(each) > 600 for each in places)  # of random hashes 647 of 1,024

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.model.heap_look import HeapLook
 from headway.record.collect.heap_nodes import HeapAsker
 from headway.record.target_process.heap_memory import heap_memory
 from headway.record.target_process.move_pages import PAGE
@@ -23,7 +25,9 @@ from support.drivers.workloads import JAVAS, compile_java
 COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
 HEAP = 48 << 20
 IN_RAM = ("-Xms48m", "-Xmx48m", "-XX:+AlwaysPreTouch")
-A_WHILE_S = 120
+A_WHILE_S, PAUSE_S = 120, 0.02
+LOOKS = 20
+"""At a heap, until all of it is there: pages that the kernel moves that moment, to make room for others, are not."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,7 @@ def command_of(jdk: str, classes: Path, place: Path, *options: str) -> list[obje
 def until_it_works(place: Path, process: subprocess.Popen[bytes]) -> None:
     while not (place / "log").exists() or (place / "log").read_text().count("\n") < 3:
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        time.sleep(PAUSE_S)
 
 
 def counted_by_kernel(pid: int, ranges: list[tuple[int, int]]) -> Counter[int]:
@@ -62,6 +67,18 @@ def counted_by_kernel(pid: int, ranges: list[tuple[int, int]]) -> Counter[int]:
         if any(first <= at < last for first, last in ranges) and ".jsa" not in line:
             found.update({int(node): int(count) for node, count in re.findall(r"\bN(\d+)=(\d+)", line)})
     return found
+
+
+def whole_look(asker: HeapAsker) -> HeapLook:
+    """Return the first look at which all of the heap is there, or the last one."""
+    looks = (look for _ in range(LOOKS) if (look := asker.look()) is not None)
+    last = None
+    for look in looks:
+        last = look
+        if look.unknown_pages == 0:
+            break
+    assert last is not None
+    return last
 
 
 def heap_by_jvm(pid: int) -> list[tuple[int, int]]:
@@ -86,8 +103,7 @@ def test_the_heap_is_found_and_its_pages_are_where_the_kernel_counts_them(
         process = Process.of(program.pid)
         assert process is not None
         asker = HeapAsker(process)
-        look = asker.look()
-        assert look is not None
+        look = whole_look(asker)
         parts = heap_memory(program.pid, asker.size).parts
         counted = counted_by_kernel(program.pid, [(part.start, part.end) for part in parts])
         said = heap_by_jvm(program.pid) if collector in ("Serial", "Parallel", "G1") else []
@@ -109,15 +125,17 @@ def test_a_recording_knows_where_the_heap_was_and_what_asking_took(jdk: str, cla
         until_it_works(tmp_path, recorder)
         while not looks.exists() or looks.read_text().count("\n") < 2:
             assert recorder.poll() is None
+            time.sleep(PAUSE_S)
     assert recorder.returncode == 0
     done = headway("numa-map", path, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found["looks"]) >= 2
     assert (found["interval_ns"], found["cpu_ns"] > 0) == (100_000_000, True)
-    last = found["looks"][-1]
-    assert (last["is_heap"], last["is_exact"], last["memory_bytes"], last["unknown"]["bytes"]) == (True, True, HEAP, 0)
-    assert sum(each["bytes"] for each in last["nodes"]) == HEAP
+    for look in found["looks"]:
+        assert (look["is_heap"], look["is_exact"], look["memory_bytes"]) == (True, True, HEAP)
+        assert sum(each["bytes"] for each in look["nodes"]) + look["unknown"]["bytes"] == HEAP
+    assert any(look["unknown"]["bytes"] == 0 for look in found["looks"])
     nodes = [int(each.name[4:]) for each in Path("/sys/devices/system/node").glob("node[0-9]*")]
     assert (sorted(nodes), found["all_local"]) == (found["machine_nodes"], len(nodes) == 1)
 
@@ -129,6 +147,7 @@ def test_a_running_jvm_is_looked_at_until_the_time_is_up(classes: Path, tmp_path
         as_json, as_text = headway(*words, "--json"), headway(*words)
     looks = [json.loads(line)["looks"][0] for line in as_json.stdout.splitlines()]
     assert looks
-    assert {(each["pid"], each["is_heap"], each["unknown"]["bytes"]) for each in looks} == {(program.pid, True, 0)}
+    assert {(each["pid"], each["is_heap"]) for each in looks} == {(program.pid, True)}
+    assert any(each["unknown"]["bytes"] == 0 for each in looks)
     assert [each["at_ns"] for each in looks] == sorted(each["at_ns"] for each in looks)
     assert "48 MiB on node" in as_text.stdout

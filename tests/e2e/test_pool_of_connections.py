@@ -107,10 +107,20 @@ def test_run_shows_the_pool_in_its_tables_and_in_the_sentences_that_remain(ran: 
     used, cost, following = ran.said.rstrip().split("\n\n")[-2].splitlines()
     assert used.startswith("The program used ")
     assert "headway locks " in following or not is_calm(ran)
-    if is_calm(ran):
+    if cost.startswith("Other programs kept it from the cores"):
+        assert was_kept_from_cores(ran)
+    elif is_calm(ran):
         assert cost.startswith(f"Most was lost to lock contention at {BORROW}, Condition@")
     else:  # what others ran on nobody could have lost: it is told which of both it is
         assert BORROW in cost or "without sleep" in cost  # who has a connection does nothing but sleep
+
+
+def was_kept_from_cores(ran: Ran) -> bool:
+    """Return whether others had half of the cores, and threads waited for cores about as long as for connections, or longer."""
+    account = ran.json("why")
+    ready_ns = sum(each["runnable_ns"] or 0 for each in ran.json("threads"))
+    is_crowded = account["other_processes_ns"] >= 0.5 * account["cores"] * account["wall_ns"]
+    return bool(is_crowded and ready_ns > 0.9 * ran.borrowing_ns)
 
 
 def is_calm(ran: Ran) -> bool:

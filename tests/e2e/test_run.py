@@ -65,7 +65,20 @@ def test_a_program_that_is_stopped_by_an_interrupt_has_not_failed(tmp_path: Path
     words = ("sh", "-c", "sleep 0.2; kill -INT $$")
     result = headway("run", "-o", tmp_path / "x.headway", "--", *words, cwd=tmp_path)
     assert result.returncode == 130, result.stderr
-    assert "The program used " in result.stderr
+    assert re.search(r"The program used .*, until SIGINT ended it", result.stderr)
+
+
+def test_of_a_run_that_ctrl_c_ended_the_closing_lines_say_so(tmp_path: Path) -> None:
+    started = "touch started; exec sleep 60"
+    with start_headway("run", "-o", tmp_path / "x.headway", "--", "sh", "-c", started, cwd=tmp_path) as running:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "started").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130, told
+    assert re.search(r"The program used .*, until you interrupted it", told)
 
 
 def test_run_leaves_locks_and_samples_out_when_it_is_told_to(tmp_path: Path, workloads: Path) -> None:

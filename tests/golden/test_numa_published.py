@@ -119,4 +119,8 @@ def test_speeds_of_the_same_classes_leave_the_program_itself_out() -> None:
     assert found is not None
     assert (found.slowest, found.fastest) == (1.29, 1.87)
     assert second_node_of("scrabble", ("explicitly-parallel", "read-only", "yes")) is None
-    assert second_node_of("mine", ("explicitly-parallel", None, "no")) is None
+    part = second_node_of("mine", ("explicitly-parallel", None, "no"))
+    assert part is not None
+    assert not part.by_all_classes
+    assert (part.slowest, part.fastest, len(part.programs)) == (0.59, 1.87, 7)
+    assert second_node_of("mine", (None, "read-only", "no")) is None

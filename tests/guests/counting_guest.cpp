@@ -3,6 +3,7 @@
 //
 //   devices                    FILE PATH TEXT for each small file of the counting units in sysfs
 //   try GROUPS                 what the known loop makes of them: errno,first,second,enabled_ns,running_ns of each event
+//   try-stolen GROUPS          the same while others have all six counters for themselves
 //   loop GROUPS TIMES ...      what each event counts over a loop of so many rounds, two instructions each
 //   program GROUPS SEED PIECES what each event counts in each piece of a program that computes, calls the kernel and sleeps
 //   offline GROUPS             what they count of CPU 1 while it is offline and comes back, and while this runs on it then
@@ -295,6 +296,10 @@ void answer(const std::string& line) {
   if (words.empty()) return;
   if (words[0] == "devices") list_devices();
   if (words[0] == "try") try_them(parse_groups(words.at(1)));
+  if (words[0] == "try-stolen") {
+    const Thief thief;
+    try_them(parse_groups(words.at(1)));
+  }
   if (words[0] == "loop") count_loops(parse_groups(words.at(1)), {words.begin() + 2, words.end()});
   if (words[0] == "offline") count_offline(parse_groups(words.at(1)));
   if (words[0] == "suspend") count_suspended(parse_groups(words.at(1)), strtoull(words.at(2).c_str(), nullptr, 0));

@@ -1,6 +1,6 @@
-"""Runs in the guest of two memory nodes: has headway place a JVM there, and says where its threads and pages are.
+"""Runs in the guest of two memory nodes: has headway place programs there, and says where their threads and pages are.
 
-One object of JSON, on its last line. Where threads and pages are is read here, from /proc and by move_pages(2), not by headway.
+Where threads and pages are is read here, from /proc and by move_pages(2), not by headway.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from headway.placement import daemon, memory_follower, readings
+from support.drivers.guest_stages import ENOUGH_S, Headway, eventually
+
+# What takes a millisecond elsewhere takes a tenth of a second here: headway may use as much more of a CPU, or it would look at a
+# program once in minutes.
+daemon.MOST_OF_A_CPU, daemon.MOST_OF_LOOKS, readings.MOST_OF_A_CPU, memory_follower.MOST_OF_TIME = 0.1, 0.1, 0.1, 0.5
 
 FOLDER = Path("/run")
 SPREAD = Path(__file__).parents[1] / "programs" / "memory_of_two_nodes.py"
@@ -23,35 +29,34 @@ A_LOOK_S = 2.0
 """Between two looks at all pages of a program: each takes a CPU for half a second in an emulated machine."""
 BIND, INTERLEAVE = 2, 3
 """Policies of memory, by number (linux/mempolicy.h)."""
-ENOUGH_S = 500.0
+BALANCING = Path("/proc/sys/kernel/numa_balancing")
+SECOND_CPU = Path("/sys/devices/system/cpu/cpu1/online")
 _SET_MEMPOLICY, _MOVE_PAGES = 238, 279
 _LIBC = ctypes.CDLL(None, use_errno=True)
-HEADWAY = [sys.executable, "-m", "headway"]
 
 
-def java(classes: str, log: Path, end: Path) -> list[str]:
-    options = ["-XX:+UseParallelGC", "-XX:ActiveProcessorCount=2", "-Xmx64m", "-XX:TieredStopAtLevel=1"]
+def java(classes: str, log: Path, end: Path, *more: str) -> list[str]:
+    options = ["-XX:+UseParallelGC", "-XX:ActiveProcessorCount=2", "-Xmx64m", "-XX:TieredStopAtLevel=1", *more]
     return ["java", *options, "-cp", classes, "NodeWork", str(log), str(end)]
 
 
-def started(command: list[str], log: Path, policy: int, nodes: int) -> subprocess.Popen[bytes]:
-    """Start the program with a policy of memory, and wait until both of its threads work."""
+def started(command: list[str], log: Path, policy: int = 0, nodes: int = 0) -> subprocess.Popen[bytes]:
+    """Start the program with a policy of memory, and wait until it works."""
 
     def memory() -> None:
         mask = ctypes.c_ulong(nodes)
-        assert _LIBC.syscall(_SET_MEMPOLICY, policy, ctypes.byref(mask), 64) == 0
+        assert _LIBC.syscall(_SET_MEMPOLICY, policy, ctypes.byref(mask) if nodes else None, 64 if nodes else 0) == 0
 
     log.touch()
-    process = subprocess.Popen(command, preexec_fn=memory)
+    process = subprocess.Popen(command, preexec_fn=memory, stdin=subprocess.DEVNULL)
     eventually(lambda: log.read_text().count("\n") > 10)
     return process
 
 
-def eventually(condition: Callable[[], bool], every_s: float = 0.05) -> None:
-    end_s = time.monotonic() + ENOUGH_S
-    while not condition():
-        assert time.monotonic() < end_s, "waited for long"
-        time.sleep(every_s)
+def spread(name: str, *more: object) -> tuple[subprocess.Popen[bytes], Path, Path]:
+    """Start a program with memory on both nodes; return it, the file of its lines, and the one that ends it."""
+    log, end = FOLDER / f"{name}.log", FOLDER / f"{name}.end"
+    return started([sys.executable, str(SPREAD), str(log), str(end), *map(str, more)], log), log, end
 
 
 def affinities(pid: int) -> list[list[int]]:
@@ -89,30 +94,45 @@ def pages_by_node(pid: int) -> dict[int, int]:
     return dict(found)
 
 
-def place(pid: int, log: Path, *more: str) -> subprocess.Popen[str]:
-    words = ["place", "--pid", str(pid), "--policy", "paper", "--progress-file", str(log), "--json", *more]
-    return subprocess.Popen([*HEADWAY, *words], stdout=subprocess.PIPE, text=True)
+class Placing(Headway):
+    """`headway place` of a program, and the records that it writes."""
 
+    def __init__(self, pid: int, log: Path, *more: str) -> None:
+        self.lines = FOLDER / "placed.jsonl"
+        self.lines.write_text("")
+        words = ["place", "--pid", pid, "--policy", "paper", "--progress-file", log, "--json", *more]
+        super().__init__(words, self.lines)
 
-def records(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in process.communicate(timeout=ENOUGH_S)[0].splitlines()]
+    def until(self, event: str, count: int = 1) -> None:
+        """Wait until there are so many records of a kind."""
+        eventually(lambda: len(self.records(event)) >= count)
+
+    def records(self, event: str = "") -> list[dict[str, Any]]:
+        """Return what it has recorded by now, or those of one kind."""
+        found = [json.loads(line) for line in self.lines.read_text().splitlines() if line.endswith("}")]
+        return [each for each in found if event in ("", each["event"])]
 
 
 def placed(classes: str) -> dict[str, Any]:
-    """Place a program whose memory is all on node 1: by a signal, by kill -9; where it is before, meanwhile, and afterwards."""
-    log, end = FOLDER / "placed.log", FOLDER / "placed.end"
+    """Place a program whose memory is all on node 1: by a signal, by kill -9; where it is before, meanwhile, and afterwards.
+
+    What tells its progress stands still, so that it stays where the policy begins, on one node.
+    """
+    log, end, still = FOLDER / "placed.log", FOLDER / "placed.end", FOLDER / "still.log"
+    still.touch()
     program = started(java(classes, log, end), log, BIND, 0b10)
     found: dict[str, Any] = {"before": affinities(program.pid), "pages": pages_by_node(program.pid)}
     for way, number in (("ended", signal.SIGTERM), ("killed", signal.SIGKILL)):
-        headway = place(program.pid, log)
-        eventually(lambda: len(affinities(program.pid)[0]) == 1 and len(affinities(program.pid)) == 1)
+        headway = Placing(program.pid, still)
+        eventually(lambda: affinities(program.pid) == [[1]])
         seen: set[int] = set()
         for _ in range(20):
             seen |= workers_on(program.pid)
             time.sleep(0.02)
         found[way] = {"meanwhile": affinities(program.pid), "cpus": sorted(seen)}
         headway.send_signal(number)
-        found[way]["records"] = records(headway)
+        headway.wait()
+        found[way]["records"] = headway.records()
         eventually(lambda: affinities(program.pid) == found["before"])
         eventually(lambda: workers_on(program.pid) == {0, 1})
     end.touch()
@@ -126,8 +146,8 @@ def looked_at(classes: str) -> dict[str, Any]:
     program = started(java(classes, log, end), log, INTERLEAVE, 0b11)
     program.send_signal(signal.SIGSTOP)
     eventually(lambda: states(program.pid) == {"T"})
-    pages = pages_by_node(program.pid)
-    found = {"pages": pages, "records": records(place(program.pid, log, "--dry-run", "--duration", "1"))}
+    headway = Placing(program.pid, log, "--dry-run", "--duration", "1")
+    found = {"pages": pages_by_node(program.pid), "exit": headway.wait(), "records": headway.records()}
     program.send_signal(signal.SIGCONT)
     end.touch()
     program.wait(ENOUGH_S)
@@ -136,50 +156,93 @@ def looked_at(classes: str) -> dict[str, Any]:
 
 def recorded(classes: str) -> dict[str, Any]:
     """Record a program, and return what `headway numa` says of it."""
-    log, end, path = FOLDER / "recorded.log", FOLDER / "recorded.end", str(FOLDER / "a.headway")
-    words = [*HEADWAY, "record", "-o", path, "--", *java(classes, log, end)]
+    log, end, path = FOLDER / "recorded.log", FOLDER / "recorded.end", FOLDER / "a.headway"
     log.touch()
-    recording = subprocess.Popen(words)
+    recording = Headway(["record", "-o", path, "--", *java(classes, log, end)], FOLDER / "record.out")
     eventually(lambda: log.read_text().count("\n") > 50)
     end.touch()
-    code = recording.wait(ENOUGH_S)
-    numa = subprocess.run([*HEADWAY, "numa", path, "--json"], capture_output=True, text=True, timeout=ENOUGH_S)
-    return {"exit": code, "numa": json.loads(numa.stdout)}
+    code, answer = recording.wait(), FOLDER / "numa.json"
+    assert Headway(["numa", path, "--json"], answer).wait() == 0
+    return {"exit": code, "numa": json.loads(answer.read_text())}
 
 
-def memory_moved() -> dict[str, Any]:
+def memory() -> dict[str, Any]:
     """Place a program and its memory on both nodes, by a signal, by kill -9; return where its pages are before, and records."""
-    log, end, lines = FOLDER / "spread.log", FOLDER / "spread.end", FOLDER / "spread.jsonl"
-    log.touch()
-    program = subprocess.Popen(["taskset", "-c", "0", sys.executable, str(SPREAD), str(log), str(end)])
-    eventually(lambda: log.read_text().count("\n") > 10)
+    program, log, end = spread("spread", 0)
     found: dict[str, Any] = {"before": pages_by_node(program.pid)}
     for way, number in (("ended", signal.SIGTERM), ("killed", signal.SIGKILL)):
-        words = [
-            "place",
-            "--pid",
-            str(program.pid),
-            "--policy",
-            "paper",
-            "--progress-file",
-            str(log),
-            "--json",
-            "--move-pages",
-        ]
-        with open(lines, "w") as file:
-            headway = subprocess.Popen([*HEADWAY, *words], stdout=file)
-        eventually(lambda: '"event": "memory"' in lines.read_text())
+        headway = Placing(program.pid, log, "--move-pages")
+        headway.until("memory")
         meanwhile = pages_by_node(program.pid)
         headway.send_signal(number)
-        headway.wait(ENOUGH_S)
-        found[way] = {"meanwhile": meanwhile, "records": [json.loads(line) for line in lines.read_text().splitlines()]}
+        headway.wait()
+        found[way] = {"meanwhile": meanwhile, "records": headway.records()}
         eventually(lambda: pages_by_node(program.pid).get(1, 0) >= found["before"][1], A_LOOK_S)
     end.touch()
     found["exit"] = program.wait(ENOUGH_S)
     return found
 
 
-if __name__ == "__main__":
-    answer = {"placed": placed(sys.argv[1]), "looked_at": looked_at(sys.argv[1]), "recorded": recorded(sys.argv[1])}
-    answer["memory"] = memory_moved()
-    print(json.dumps(answer), flush=True)
+def memory_of_a_jvm(classes: str) -> dict[str, Any]:
+    """Place a JVM of one worker and its memory, which its collector's threads have touched on both nodes; then put both back."""
+    log, end = FOLDER / "heap.log", FOLDER / "heap.end"
+    program = started([*java(classes, log, end, "-Xms16m", "-Xmx16m", "-XX:+AlwaysPreTouch"), "1"], log)
+    found: dict[str, Any] = {"before": pages_by_node(program.pid)}
+    headway = Placing(program.pid, log, "--move-pages")
+    headway.until("memory")
+    found["meanwhile"] = pages_by_node(program.pid)
+    lines = log.read_text().count("\n")
+    eventually(lambda: log.read_text().count("\n") > lines + 10)  # it works on with its memory elsewhere
+    headway.send_signal(signal.SIGTERM)
+    found |= {"code": headway.wait(), "records": headway.records(), "after": pages_by_node(program.pid)}
+    end.touch()
+    found["exit"] = program.wait(ENOUGH_S)
+    return found
+
+
+def shared() -> dict[str, Any]:
+    """Place a program whose memory another process has as well, so that it stays where it is."""
+    program, log, end = spread("shared", 0, "shared")
+    found: dict[str, Any] = {"before": pages_by_node(program.pid)}
+    headway = Placing(program.pid, log, "--move-pages")
+    headway.until("memory")
+    found["meanwhile"] = pages_by_node(program.pid)
+    headway.send_signal(signal.SIGTERM)
+    found |= {"code": headway.wait(), "records": headway.records()}
+    end.touch()
+    found["exit"] = program.wait(ENOUGH_S)
+    return found
+
+
+def balanced() -> dict[str, Any]:
+    """Place a program while the kernel balances nodes, for longer than threads have to stay before memory follows them."""
+    BALANCING.write_text("1")
+    program, log, end = spread("balanced", 1)
+    headway = Placing(program.pid, log, "--move-pages")
+    headway.until("decision")
+    time.sleep(6)
+    headway.send_signal(signal.SIGTERM)
+    found = {"code": headway.wait(), "records": headway.records()}
+    BALANCING.write_text("0")
+    end.touch()
+    return found | {"exit": program.wait(ENOUGH_S)}
+
+
+def changes() -> dict[str, Any]:
+    """Place a program and its memory; the kernel then begins to balance nodes, and loses the CPU that the program is on."""
+    program, log, end = spread("changed", 1)
+    headway = Placing(program.pid, log, "--move-pages")
+    headway.until("memory")
+    found: dict[str, Any] = {"meanwhile": pages_by_node(program.pid)}
+    BALANCING.write_text("1")
+    headway.until("note")
+    SECOND_CPU.write_text("0")
+    found |= {"code": headway.wait(), "records": headway.records(), "without": affinities(program.pid)}
+    SECOND_CPU.write_text("1")
+    BALANCING.write_text("0")
+    eventually(lambda: affinities(program.pid) == [[0, 1]])
+    lines = log.read_text().count("\n")
+    eventually(lambda: log.read_text().count("\n") > lines + 10)
+    end.touch()
+    found["exit"] = program.wait(ENOUGH_S)
+    return found

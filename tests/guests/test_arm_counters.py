@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -63,23 +64,25 @@ def guest(program: Path) -> Iterator[ArmGuest]:
         yield running
 
 
+def tried_in(guest: ArmGuest, how: str, asked: Sequence[Group]) -> list[list[dict[str, int]]]:
+    """Return what the known loop makes of groups in the guest, as headway is told of it on a machine of its own."""
+    keys = ("errno", "first", "second", "enabled_ns", "running_ns")
+    rows = guest.ask(f"{how} {of_guest(asked)}")
+    return [
+        [dict(zip(keys, map(int, word.split(",")), strict=True)) for word in row.split()]
+        for row, _ in zip(rows, asked, strict=True)
+    ]
+
+
 @pytest.fixture
 def there(guest: ArmGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArmGuest:
     """Let headway try its events in the guest, and read the guest's counting units and CPUs."""
-
-    def tried(asked: Sequence[Group]) -> list[list[dict[str, int]]]:
-        keys = ("errno", "first", "second", "enabled_ns", "running_ns")
-        rows = guest.ask(f"try {of_guest(asked)}")
-        return [
-            [dict(zip(keys, map(int, word.split(",")), strict=True)) for word in row.split()]
-            for row, _ in zip(rows, asked, strict=True)
-        ]
 
     for line in guest.ask("devices"):
         _, path, *text = line.split(" ", 2)
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"{''.join(text)}\n")
-    monkeypatch.setattr(usable, "_tried", tried)
+    monkeypatch.setattr(usable, "_tried", partial(tried_in, guest, "try"))
     monkeypatch.setattr(usable, "DEVICES", tmp_path)
     monkeypatch.setattr(usable, "online_cpus", lambda: [0])
     monkeypatch.setattr(events, "DEVICES", tmp_path)
@@ -132,6 +135,15 @@ def test_by_default_the_groups_are_those_that_count_there(there: ArmGuest) -> No
         ["task-clock", "page-faults", "context-switches"]
     ]
     assert {"branches", "cache-misses", "dTLB-load-misses"} <= {*reasons(found)}
+
+
+def test_events_whose_counters_others_have_are_absent_with_that_reason(
+    there: ArmGuest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usable, "_tried", partial(tried_in, there, "try-stolen"))
+    found = usable_there("instructions;task-clock")
+    assert names(found) == [["task-clock"]]
+    assert reasons(found)["instructions"].startswith("it never got a counter: others have them")
 
 
 def test_a_group_larger_than_the_counters_is_refused(there: ArmGuest) -> None:

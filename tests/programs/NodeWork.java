@@ -2,13 +2,16 @@ import java.io.FileWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Two threads work on arrays of their own until the file named by the second argument is there; each round is a line of the first. */
+/**
+ * Two threads, or as many as the third argument says, work on arrays of their own until the file named by the second argument is
+ * there; each round is a line of the first.
+ */
 final class NodeWork {
     private NodeWork() {}
 
     public static void main(String[] args) throws Exception {
         Path end = Path.of(args[1]);
-        Thread[] workers = new Thread[2];
+        Thread[] workers = new Thread[args.length > 2 ? Integer.parseInt(args[2]) : 2];
         for (int number = 0; number < workers.length; number++) {
             workers[number] = new Thread(() -> work(args[0], end), "worker-" + number);
             workers[number].start();

@@ -11,7 +11,11 @@ public class Retransformer {
   private static void run(Instrumentation instrumentation) {
     while (true) {
       try {
-        for (Class<?> type : instrumentation.getAllLoadedClasses()) {
+        Class<?>[] loaded = instrumentation.getAllLoadedClasses();
+        if (loaded == null) {
+          return; // the JVM is ending, and lists no classes any more
+        }
+        for (Class<?> type : loaded) {
           if (type.getName().startsWith("AccessCounts") && instrumentation.isModifiableClass(type)) {
             instrumentation.retransformClasses(type);
           }

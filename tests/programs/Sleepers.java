@@ -17,7 +17,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * waits so long twice, having given that lock back, "brief MS" waits for no time again and again and says how much CPU time that
  * took, "keep MS" computes so long with the lock and says how much CPU time that took, "nap MS" starts a thread that sleeps so long
  * once and says, as soon as it sleeps, for how many nanoseconds a thread that wakes another one now is held up, "busy MS" does so
- * and runs itself meanwhile, and says for how many nanoseconds it was held up at a time, "rouse MS" starts one and interrupts it, and says after how many nanoseconds it goes on, "doze N" sleeps N times half a millisecond, "end".
+ * and runs itself meanwhile, and says for how many nanoseconds it was held up at a time, "rouse MS" starts one and interrupts it, and
+ * says after how many nanoseconds it goes on, "doze N" sleeps N times half a millisecond, "together N MS" has N threads sleep so long
+ * in one line and says when each began and ended, "end".
  */
 public final class Sleepers {
     private static final Object NOBODY = new Object();
@@ -190,6 +192,37 @@ public final class Sleepers {
         }
     }
 
+    static String together(int threads, long millis) throws InterruptedException {
+        CountDownLatch there = new CountDownLatch(threads);
+        long[] timesNs = new long[2 * threads];
+        Thread[] started = new Thread[threads];
+        for (int i = 0; i < threads; i++) {
+            int at = 2 * i;
+            started[i] = new Thread(() -> {
+                stay(there, there);
+                Object bed = new Object();
+                timesNs[at] = System.nanoTime();
+                try {
+                    synchronized (bed) {
+                        bed.wait(millis); // together
+                    }
+                } catch (InterruptedException ended) {
+                    throw new AssertionError(ended);
+                }
+                timesNs[at + 1] = System.nanoTime();
+            });
+            started[i].start();
+        }
+        StringBuilder said = new StringBuilder("together");
+        for (Thread thread : started) {
+            thread.join();
+        }
+        for (long timeNs : timesNs) {
+            said.append(' ').append(timeNs);
+        }
+        return said.toString();
+    }
+
     static void stay(CountDownLatch there, CountDownLatch end) {
         there.countDown();
         try {
@@ -239,6 +272,7 @@ public final class Sleepers {
                 case "rouse" -> word += " " + rouse(in.nextLong());
                 case "busy" -> word += " " + busy(in.nextLong());
                 case "doze" -> doze(in.nextInt());
+                case "together" -> word = together(in.nextInt(), in.nextLong());
                 case "hold" -> word += " " + hold(in.nextInt());
                 case "lend" -> giveBack(in.nextInt());
                 case "brief" -> word += " " + brief(in.nextInt());

@@ -61,6 +61,12 @@ class Installation:
         found = [each for place in PLACES for each in place.glob(f"headway-agent-*/{self.agent.name}")]
         return [each.parent for each in found if self._is_mine(each)]
 
+    def has_no_copy(self) -> bool:
+        """Return whether there is none once the next headway has looked: one that had no time to leaves what it can't tell."""
+        if self.copies():
+            remove_unused()
+        return not self.copies()
+
     def _is_mine(self, copy: Path) -> bool:
         try:
             return copy.read_bytes().endswith(self.mark)
@@ -78,8 +84,7 @@ class Installation:
 def installation(tmp_path: Path) -> Iterator[Installation]:
     made = Installation(tmp_path / "private")
     yield made
-    remove_unused()
-    assert made.copies() == [], "a test left a copy behind"
+    wait_for(made.has_no_copy)
 
 
 def wait_until_there(path: Path) -> str:
@@ -125,7 +130,7 @@ def test_jvms_start_after_their_recorder_was_killed_and_the_copy_goes_once_none_
         wait_for(functools.partial(has_ended, pid))
     done = installation.headway("recover", str(tmp_path / "one.headway"))
     assert done.returncode == 0, done.stderr
-    wait_for(lambda: installation.copies() == [])  # another test's headway may be looking at it, and removes it then
+    wait_for(installation.has_no_copy)  # another test's headway may be looking at it meanwhile
 
 
 def test_a_daemon_that_outlives_the_recording_starts_jvms_later(installation: Installation, tmp_path: Path) -> None:
@@ -144,7 +149,7 @@ def test_a_daemon_that_outlives_the_recording_starts_jvms_later(installation: In
     wait_for(lambda: str(installation.copies()[0]).encode() not in environments())
     done = installation.headway("record", "-o", str(tmp_path / "s.headway"), "--", str(JAVAS["jdk17"]), "-version")
     assert done.returncode == 0, done.stderr
-    wait_for(lambda: installation.copies() == [])  # another test's headway may be looking at it, and removes it then
+    wait_for(installation.has_no_copy)  # another test's headway may be looking at it meanwhile
 
 
 def content_of(file: Path) -> str:
@@ -172,7 +177,7 @@ def test_a_recording_whose_processes_all_end_leaves_no_copy(installation: Instal
     assert "Picked up JAVA_TOOL_OPTIONS: -agentpath:/run/headway-agent-" in done.stderr or not os.access(
         "/run", os.W_OK
     )
-    wait_for(lambda: installation.copies() == [])
+    wait_for(installation.has_no_copy)
 
 
 # --- the name in others' hands -----------------------------------------------------------------------------------------
@@ -184,7 +189,9 @@ def everybodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path
     with tempfile.TemporaryDirectory(prefix="copies-", dir="/tmp") as directory:
         Path(directory).chmod(0o1777)
         monkeypatch.setattr(tempfile, "tempdir", directory)
+        monkeypatch.setattr(agent_copies, "_LOOK_LIMIT_S", 60.0)  # a busy machine takes more than the usual 5 s to look
         yield Path(directory)
+        make_changeable(*Path(directory).rglob("*"))  # what a test that failed left behind
 
 
 def library_in(folder: Path) -> Path:
@@ -279,10 +286,12 @@ def test_a_copy_that_is_not_what_it_should_be_is_not_used(change: str, everybody
 
 def make_changeable(*paths: Path) -> None:
     for path in paths:
-        fd = os.open(path, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # a file system without such flags
-            set_immutable(fd, wanted=False)
-        os.close(fd)
+        with contextlib.suppress(OSError):  # a link, or a file system without such flags
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                set_immutable(fd, wanted=False)
+            finally:
+                os.close(fd)
 
 
 def test_a_copy_is_shared_and_stays_until_its_last_recorder_ends(everybodys: Path, tmp_path: Path) -> None:
@@ -408,6 +417,34 @@ def test_a_containers_powerless_root_changes_no_copy_in_a_directory_that_it_shar
     assert copy.of(library).read_bytes() == library.read_bytes()
     (everybodys / "mine").unlink()
     copy.release()
+    assert [*everybodys.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["in its place", "beside it"])
+def test_another_file_of_roots_that_has_a_copys_name_does_not_become_immutable(
+    name: str, everybodys: Path, tmp_path: Path
+) -> None:
+    """That root can rename and link what is root's there, and would so keep root from changing and removing it."""
+    needs_flags(everybodys)
+    library = library_in(tmp_path)
+    first = copy_of(library)
+    os.close(first.lock)
+    make_changeable(first.directory, first.of(library))
+    log = everybodys / "log"
+    if name == "in its place":
+        log.write_bytes(b"x" * library.stat().st_size)
+        log.chmod(0o755)
+        log.rename(first.of(library))
+        log = first.of(library)
+    else:
+        os.link(first.of(library), log)
+    second = copy_of(library)
+    assert second.directory != first.directory
+    with log.open("ab") as file:
+        file.write(b"a line\n")
+    if name == "beside it":
+        log.unlink()
+    second.release()
     assert [*everybodys.iterdir()] == []
 
 

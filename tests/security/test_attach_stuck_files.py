@@ -7,6 +7,7 @@ if headway itself waited.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -179,6 +180,12 @@ def test_what_is_done_apart_gives_its_result_or_its_error() -> None:
     with pytest.raises(HeadwayError, match="HW020") as error:
         apart(soon, fails)
     assert error.value.notice == HeadwayError("HW020", pid=7).notice
+
+
+def test_no_garbage_is_collected_in_the_process_that_looks_and_the_own_one_goes_on_collecting() -> None:
+    """What a library's object waits for as it ends may be a thread that is not there: such a process crashed."""
+    assert apart(Deadline.after(20), gc.isenabled) is False
+    assert gc.isenabled()
 
 
 def test_a_file_that_is_opened_apart_is_handed_over(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headway.analyses.scheduling.recording_cost import recording_cost
+from headway.model.names import may_have_virtual_threads
 from headway.record.finalise import finalise as finalising
 from headway.record.finalise import masking
 from headway.record.finalise.finalise import finalise
@@ -21,6 +23,7 @@ from support.builders import causal_notes_builder as made
 from support.builders.hostile_spool import agent_with_facts
 from support.builders.spool_builder import Spool
 
+Run = Callable[..., tuple[int, str, str]]
 MS = 1_000_000
 
 
@@ -49,6 +52,18 @@ def test_what_is_no_number_of_an_agents_is_none(tmp_path: Path, key: bytes, numb
     recording = open_recording(directory)
     assert not {"HW209", "HW210"} & {each.id for each in recording.notices}
     assert recording_cost(recording).hooks_ns is None
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "1." + "9" * 5000, "\u0662\u0665"])
+def test_a_version_of_java_that_is_none_ends_no_analysis(tmp_path: Path, run: Run, version: str) -> None:
+    """One of 5,000 digits ended `why`, `locks` and `whatif` of the recording in a defect's message, and its report."""
+    directory = left_by_its_recorder(tmp_path / "a.headway", (b"locks", b"on"), (b"java.version", version.encode()))
+    finalise(directory)
+    assert open_recording(directory).manifest.jvms[0]["version"] == version
+    assert not may_have_virtual_threads(version)
+    for command in ("why", "locks", "notes"):
+        code, _, err = run(command, directory)
+        assert code == 0 or err.startswith("HW4"), (command, err)
 
 
 @pytest.mark.parametrize("key", ["flags", "java.version", "locks_problem", "parked_before", "coroutines"])

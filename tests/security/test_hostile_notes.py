@@ -18,7 +18,8 @@ from headway.record.causal.estimate import estimates
 from headway.record.causal.note_files import Tail, Tails, read_all, read_notes
 from headway.record.causal.notes import Notes
 from headway.record.finalise.finalise import finalise
-from headway.store import causal_tables, open_recording
+from headway.store import open_recording
+from headway.store.schemas import causal
 from support.builders import causal_notes_builder as made
 from support.drivers.peak_memory import grown_kib
 
@@ -154,7 +155,7 @@ def test_numbers_that_no_agent_notes_cost_their_note_and_not_the_recording(tmp_p
     made.recording(directory, {77: made.text([*run, *odd, *odd]), 78: made.text(made.a_run(78))})
     finalise(directory)
     recording = open_recording(directory)
-    for table in causal_tables.ALL:
+    for table in causal.ALL:
         recording.query(f'FROM "{table.name}"').fetchall()
     assert "HW618" in [each.id for each in recording.notices]
     other = "SELECT sum(visits) FROM experiment_visit JOIN causal_run USING (run) WHERE pid = 78"

@@ -90,6 +90,31 @@ def test_links_in_the_place_of_a_table_do_not_lead_root_elsewhere(
         assert headway(command, process.pid, tmp_path).returncode == 0, "it is what is mapped that counts"
 
 
+@pytest.mark.parametrize(
+    ("command", "how", "said"),
+    [
+        ("dump", "floods", "HW025"),
+        ("locks", "garbage", "HW025"),
+        ("dump", "three bytes", "HW071"),
+        ("locks", "a fifo", "is no socket"),
+    ],
+)
+def test_a_process_that_does_not_behave_like_a_jvm_is_a_message(
+    user: OrdinaryUser, tmp_path: Path, command: str, how: str, said: str
+) -> None:
+    with fake_jvm(user.argv([]), how) as process:
+        done = headway(command, process.pid, tmp_path)
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+        assert not [name for name in os.listdir("/tmp") if name.startswith(".headway-") and is_of(user, name)]
+    assert [*tmp_path.iterdir()] == [], "no file of locks"
+
+
+def is_of(user: OrdinaryUser, name: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.lstat(f"/tmp/{name}").st_uid == user.uid
+    return False
+
+
 def test_a_table_that_never_answers_is_left_at_the_deadline_and_by_an_interrupt(
     user: OrdinaryUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

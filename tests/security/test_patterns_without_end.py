@@ -18,6 +18,7 @@ from headway.analyses.profile import cpu_time
 from headway.analyses.profile.analysis import profile
 from headway.analyses.stacks import labels
 from headway.analyses.waits import roles, rules
+from headway.analyses.whatif import pools
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.sweep import SweepRegion, read_sweep
@@ -29,9 +30,10 @@ LONG = 1 << 16
 HOSTILE = [
     *(
         each * (LONG // len(each)) + "!"
-        for each in ("1", "_", "$", "Queue$", "acquire", "ServerSocket", "busywait", "Barrier.a")
+        for each in ("1", "_", "$", "-", "-1", "Queue$", "Queue$a", "acquire", "ServerSocket", "busywait", "Barrier.a")
     ),
     "1" * LONG + "a",
+    ".SynchronousQueue$" * (LONG // 18) + "\n",
     "AbstractQueuedSynchronizer." + "acquire" * (LONG // 7) + "!",
     "x." + "busywaitbarrier" * (LONG // 15) + "!",
 ]
@@ -46,6 +48,8 @@ def test_no_rule_takes_the_square_of_a_name(name: str) -> None:
     wait = rules.Wait("park", name, [(class_name or name, method or name), (f"{name}.Runner", "run")])
     rules.classify(wait)
     roles.native_rule(wait)
+    pools.stem(name)
+    pools._NO_FIXED_POOL.search(name)
     labels.plain_lambda(name)
     assert labels._CALLED_SO.fullmatch(name[-labels._LONGEST_CALL :]) is None
     assert time.process_time() - begin < 5
@@ -53,6 +57,21 @@ def test_no_rule_takes_the_square_of_a_name(name: str) -> None:
 
 def all_texts(letters: str, most: int) -> list[str]:
     return ["".join(each) for length in range(most + 1) for each in itertools.product(letters, repeat=length)]
+
+
+def test_names_of_threads_lose_their_numbers_as_by_a_regular_expression() -> None:
+    as_before = re.compile(r"[-_#. ]*\d{1,18}$")
+    for name in (*all_texts("#1a-", 6), "pool-1-thread-7", "a" + "1" * 20, "1" * 19, "\u0663", "a.\u0663"):
+        assert pools.stem(name) == (as_before.sub("", name) or name)
+
+
+def test_queues_are_found_as_ever() -> None:
+    before = re.compile(r"(?P<type>[\w$]*(Queue|Deque)(\$\w+)*)\.(?P<method>\w+)")
+    for length in range(6):
+        for parts in itertools.product(("Queue", "Deque", "$", "a", ".", "!"), repeat=length):
+            name = "".join(parts)
+            as_before, now = before.fullmatch(name), rules._QUEUE.fullmatch(name)
+            assert (now and (now["type"], now["method"])) == (as_before and (as_before["type"], as_before["method"]))
 
 
 def test_numbers_in_names_are_found_as_ever() -> None:

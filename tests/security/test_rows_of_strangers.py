@@ -83,6 +83,9 @@ def accesses(path: Path) -> Path:
         ],
     }
     tables |= {"access_writer": tables["access_owner"], "access_writer_pair": tables["access_pair"]}
+    place = {"pid": 100, "thread_id": 0, "java_id": 1, "field": "C0.a", "writes": 9}
+    other = {"other_thread_id": 1, "other_java_id": 2, "other_field": "C0.b", "distance": "line", "same_object": True}
+    tables |= {"line_write": [{**place, "field_offset": 16}], "line_share": [{**place, **other}]}
     asked = {"interval_bytes": 0, "sites": True, "jvms": [{"pid": 100, "interval_bytes": 0}]}
     return write_rows(path, tables, WALL, objects=asked, accesses={"jvms": []})
 

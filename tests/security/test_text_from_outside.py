@@ -33,6 +33,7 @@ from support.builders.allocation_spool_builder import access_recording, allocati
 from support.builders.edited_manifest import edit
 from support.builders.extreme_recordings import counted
 from support.builders.hostile_recording import FILE_NAME, HOSTILE, RAW, WITHOUT_NUL, raw_in, spoil
+from support.builders.line_agent import line_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
 from support.drivers.recording_cli import HEADWAY, Terminal
@@ -57,7 +58,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
-    made |= {"accesses": access_recording(place / "a.headway", with_owners=True)}
+    made |= {"accesses": access_recording(place / "a.headway", with_owners=True), "lines": line_recording(place)}
     made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
     edit(
@@ -121,6 +122,8 @@ def command_lines(name: str, recording: Path, place: Path) -> list[list[str]]:
         isinstance(each, click.Argument) and each.name in ("recording_path", "path") for each in command.params
     ), name
     lines = [[name, str(recording), *flags] for flags in flags_of(command)]
+    if name == "memory":
+        lines += [[name, str(recording), other] for other in (f"{recording}{FILE_NAME}", str(recording))]
     return [*lines, [name, f"{recording}{FILE_NAME}"], [name, str(recording), f"--{WITHOUT_NUL}"]]
 
 
@@ -130,6 +133,7 @@ OF_KIND = {
     "causal": ("causal", "report", "export", "query"),
     "objects": ("objects", "memory"),
     "accesses": ("objects", "report"),
+    "lines": ("objects",),
     "counted": ("counters",),
     "anything": ("why", "parallelism", "threads", "walltime", "whatif", "critical-path", "recover"),
 }
@@ -146,7 +150,7 @@ def inputs(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "kind", ["switches", "locks", "samples", "causal", "objects", "accesses", "counted", "anything"]
+    "kind", ["switches", "locks", "samples", "causal", "objects", "accesses", "lines", "counted", "anything"]
 )
 def test_no_command_prints_what_a_recording_holds_raw(
     run: Run, recordings: dict[str, Path], inputs: Path, kind: str, capfd: pytest.CaptureFixture[str],
@@ -172,7 +176,7 @@ def test_no_command_prints_what_a_recording_holds_raw(
             refused += "HW323" in stderr
     # It was there to be printed, and was; or, where a word of a fixed set was spoiled, it is what refused tables hold.
     # Tables of objects shorten names to the terminal's width: there it is whole in JSON alone.
-    assert (refused if kind == "anything" else shown) > (0 if kind in ("objects", "accesses") else 2)
+    assert (refused if kind == "anything" else shown) > (0 if kind in ("objects", "accesses", "lines") else 2)
     assert (refused == 0) == (kind != "anything")
 
 

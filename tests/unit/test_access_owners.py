@@ -16,6 +16,7 @@ from headway.analyses.objects.matrix import owner_matrix
 from headway.analyses.objects.types import AccessAnswer, AccessPair, Counts, Grouping, Owned
 from headway.errors import HeadwayError
 from headway.model.object_owners import OWNER_RULES, OwnerRule
+from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_owners import matrix_table
 from headway.report.json.objects import objects_json
 from headway.store import open_recording
@@ -141,6 +142,10 @@ def test_of_two_rules_each_has_its_own_owners_and_the_allocator_is_shown_first(t
         own = {each.owner: flat(each.counts) for each in accessed.pairs}["w1"]
         assert flat(accessed.owned.local) == own == counts
         assert sum(each.counts.together for each in accessed.pairs) == 9
+        heat = heat_map(accessed)
+        assert heat is not None
+        assert ("who wrote to the object last (columns)" in heat.title) == (rule == "last-writer")
+        assert matrix_table(accessed).title == heat.title
 
 
 def test_a_rule_that_was_not_recorded_is_refused_with_those_that_were(tmp_path: Path) -> None:
@@ -153,7 +158,11 @@ def test_a_rule_that_was_not_recorded_is_refused_with_those_that_were(tmp_path: 
 
 @pytest.mark.parametrize(
     ("coverage", "says"),
-    [(b"object_ids=268435456", "HW817"), (b"object_ids=1024,unseen_writes=7", "HW818"), (b"object_ids=1024", "HW816")],
+    [
+        (b"object_ids=268435456", "HW817"),
+        (b"object_ids=1024,unseen_writes=7,has_unnoted=1", "HW818"),
+        (b"object_ids=1024", "HW816"),
+    ],
 )
 def test_what_may_be_wrong_of_the_last_writer_is_said(coverage: bytes, says: str, tmp_path: Path) -> None:
     """Of 2**31 hashes an eighth are numbers' where 2**28 are given."""
@@ -167,6 +176,40 @@ def test_what_may_be_wrong_of_the_last_writer_is_said(coverage: bytes, says: str
     assert {"HW816", says} <= set(notices) <= {"HW816", says, "HW806", "HW843"}
     wrong = 100 if says == "HW817" else 1  # 700 are 7 of 8
     assert f"about {wrong} accesses" in notices["HW816"]
+
+
+def test_where_writes_are_not_noted_a_threads_own_objects_are_unknown_by_the_last_writer_alone(tmp_path: Path) -> None:
+    facts = {
+        b"access_owners": b"allocator,last-writer",
+        b"accesses_coverage": b"object_ids=1024,unseen_writes=7,has_unnoted=1",
+    }
+    agent = accessing_agent(WITH_OWNERS | facts)
+    agent.accessed(21, 1, 1, (9, 0, 0, 0, 0, 0))
+    for rule in OWNER_RULES:
+        agent.owned(21, 1, 1, (5, 0, 0, 0), (3, 0, 0, 0), rule)
+        agent.paired(21, 21, 1, (5, 0, 0, 0), rule)
+        agent.paired(21, 1, 1, (3, 0, 0, 0), rule)
+        agent.paired(21, 0, 1, (1, 0, 0, 0), rule)
+    recording = finished(tmp_path, agent)
+    for rule, local, unknown in (("allocator", 5, 1), ("last-writer", 0, 6)):
+        found = objects(recording, "thread", rule=rule).accesses
+        assert found is not None
+        assert found.owned is not None
+        of = found.owned
+        assert (of.local.tuple_reads, of.shared.tuple_reads, of.unknown.tuple_reads) == (local, 3, unknown)
+        assert sum(each.counts.tuple_reads for each in found.pairs if each.owner is None) == unknown
+
+
+def test_writes_that_never_ran_weaken_nothing(tmp_path: Path) -> None:
+    facts = {b"access_owners": b"last-writer", b"accesses_coverage": b"object_ids=1024,unseen_writes=7,has_unnoted=0"}
+    agent = accessing_agent(WITH_OWNERS | facts)
+    agent.accessed(21, 1, 1, (5, 0, 0, 0, 0, 0))
+    agent.owned(21, 1, 1, (5, 0, 0, 0), (0, 0, 0, 0), "last-writer")
+    found = objects(finished(tmp_path, agent), "thread")
+    assert found.accesses is not None
+    assert found.accesses.owned is not None
+    assert found.accesses.owned.local.tuple_reads == 5
+    assert "HW818" not in {each.id for each in found.notices}
 
 
 def test_numbers_that_are_used_up_weaken_both_rules(tmp_path: Path) -> None:

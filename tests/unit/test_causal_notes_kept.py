@@ -12,6 +12,7 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.model.causal.latency import in_flight
+from headway.record.causal import messages
 from headway.record.causal.notes import Notes
 from headway.record.causal.tables import next_run
 from headway.record.finalise.finalise import finalise
@@ -112,6 +113,17 @@ def test_more_problems_than_are_kept_are_counted() -> None:
     problems = [notes_builder.note("problem", 1, id="HW609", text=f"problem {number}") for number in range(150)]
     notes = notes_of([*problems, *problems[:100]])
     assert (len(notes.problems), notes.damaged) == (100, 50)
+
+
+@pytest.mark.parametrize(("kind", "is_told"), [("lock", False), ("line", True)])
+def test_a_lock_that_experiments_were_made_on_is_none_that_nobody_takes(kind: str, *, is_told: bool) -> None:
+    """The agent says so after some seconds; where a JVM starts slowly the class comes later."""
+    early = notes_builder.note(
+        "problem", 3, id="HW640", text="no class that is loaded takes a lock that is com.acme.Work"
+    )
+    target = notes_builder.line(4, 0, kind=kind)
+    notes = notes_of([notes_builder.begin(), early, target, notes_builder.experiment(0, 4, 50, visits=9)])
+    assert [each.id for each in messages.problems([notes])] == (["HW640"] if is_told else [])
 
 
 @pytest.mark.parametrize("points", [100, 350])

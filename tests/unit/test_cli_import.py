@@ -252,6 +252,21 @@ def test_a_file_that_is_not_there_is_said_not_to_be_there(run: Run, tmp_path: Pa
     assert "there is no such file" in " ".join(err.split())
     assert list(tmp_path.iterdir()) == []
     assert run("import", tmp_path, "-o", tmp_path / "out.headway")[2].startswith("HW315")
+    assert run("import", tmp_path / "none.jfr")[2].startswith("HW315")
+
+
+@pytest.mark.parametrize("name", ["service.jfr", "service.jfr.gz"])
+def test_a_recording_has_the_name_of_its_file_where_none_is_given(
+    name: str, run: Run, jfr: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = jfr.read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    code, _, err = run("import", tmp_path / name)
+    assert (code, "imported service.headway" in err) == (0, True)
+    assert open_recording(here / "service.headway").has("thread")
 
 
 def test_a_recording_that_is_there_is_replaced_only_by_force(run: Run, jfr: Path, imported: Path) -> None:

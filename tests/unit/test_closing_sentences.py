@@ -20,8 +20,10 @@ from headway.analyses.scheduling.threads import ThreadRow, Threads
 from headway.report.terminal import make_console, print_table
 from headway.report.terminal.closing import closing, cost_line
 from headway.report.terminal.lost_cores import causes_table, fitted_place, largest, render_account
+from headway.report.terminal.recorded import commands_for, cut_short
 from headway.report.terminal.threads import threads_table
 from headway.store import open_recording
+from headway.store.manifest import Manifest, TableInfo
 from support.builders import synthetic
 from support.builders.account_builder import SECOND, why_result
 from support.builders.synthetic import FakeThread
@@ -50,6 +52,30 @@ def test_three_sentences_say_how_many_cores_what_cost_most_and_where_and_what_to
         "(50%); without it the program would likely be 2.50 times as fast.",
         "Next: headway locks 'my app.headway'   (who held the lock, and what that thread did)",
     ]
+
+
+def test_of_a_run_that_did_not_end_by_itself_it_is_said_what_ended_it() -> None:
+    whole = dataclasses.replace(why_result(), account=account_of(lost_to(causes.LOCK)))
+    found = Overview((), None, None, Threads((), ()), (), None, whole)
+    assert closing(found, "a.headway", cut_short(Manifest(ended_by="interrupt")))[0] == (
+        "The program used 0.40 of 4 cores on average, for 10.0 s, until you interrupted it."
+    )
+    assert cut_short(Manifest(ended_by="duration")) == "until the time of --duration was over"
+    assert cut_short(Manifest(ended_by="exit", exit_code=3)) == ""
+    assert cut_short(Manifest(ended_by="exit", exit_code=143)) == "until SIGTERM ended it"
+    assert cut_short(Manifest(ended_by="exit", signal=2)) == "until SIGINT ended it"
+    assert cut_short(Manifest(ended_by="interrupt", attached=True)) == ""
+
+
+def test_what_was_asked_for_beside_the_cores_has_its_own_command() -> None:
+    tables = dict.fromkeys(("slice", "allocation", "access", "heap_node"), TableInfo(0, 0))
+    asked = Manifest(tables=tables, extra={"counters": {"groups": []}})
+    assert commands_for(asked, "my app.headway") == [
+        "headway objects 'my app.headway'",
+        "headway numa-map 'my app.headway'",
+        "headway counters 'my app.headway'",
+    ]
+    assert commands_for(Manifest(), "a.headway") == []
 
 
 def test_headways_own_share_of_the_cores_is_none_of_the_programs_and_others_are_told() -> None:
@@ -250,3 +276,48 @@ def test_what_would_gain_much_is_named_however_little_core_time_it_lost_where_ot
         ": the program would likely be 1.19 times as fast, although hardly a core stood idle for it (<1 us of core time)."
     )
     assert third.startswith("Next: headway locks")
+
+
+def kept_from_cores(other_s: int, ready_s: int, ran_s: int = 4) -> list[str]:
+    """Return the sentences for two threads that were ready, and ran, for so long, and waited 22.5 s for a lock."""
+    unknown: dict[str, Any] = {each.name: None for each in dataclasses.fields(ThreadRow)}
+    row = ThreadRow(**{**unknown, "thread_id": 1, "kind": "app"})
+    half = SECOND // 2
+    threads = [dataclasses.replace(row, running_ns=ran_s * half, runnable_ns=ready_s * half) for _ in range(2)]
+    text = "Threads waited 22.5 s at ConnPool.borrow:15 for Condition@1."
+    finding = Finding("locks", text, {"lost_core_ns": 0, "parking_thread_time_ns": 22_500_000_000})
+    account = account_of(app_ns=ran_s * SECOND, other_ns=other_s * SECOND)
+    whole = dataclasses.replace(why_result(), account=account)
+    return closing(Overview((finding,), None, None, Threads((*threads,), ()), (), None, whole), "a.headway")
+
+
+@pytest.mark.parametrize(("other_s", "ready_s", "is_kept"), [(36, 25, True), (36, 20, False), (12, 25, False)])
+def test_a_program_that_others_kept_from_the_cores_is_told_so_before_a_lock_of_less_time(
+    other_s: int, ready_s: int, is_kept: bool
+) -> None:
+    """Of 40 core-seconds others had 36; threads waited 22.5 s for a lock, and 25 s for cores."""
+    _, second, third = kept_from_cores(other_s, ready_s)
+    assert second.startswith("Other programs kept it from the cores: ") is is_kept
+    if is_kept:
+        assert "waited for one, for 25.0 s in all, and ran for 4.00 s." in second
+        assert third == "Next: stop what else runs on this machine and record again; or as it is: " + (
+            "headway top a.headway   (the methods that the CPU time is spent in)"
+        )
+
+
+@pytest.mark.parametrize(("other_s", "is_told"), [(36, True), (12, False)])
+def test_whose_the_cores_were_comes_first_in_the_account_if_they_were_not_the_program_s(
+    other_s: int, *, is_told: bool
+) -> None:
+    out = io.StringIO()
+    render_account(
+        account_of(app_ns=4 * SECOND if is_told else 28 * SECOND, other_ns=other_s * SECOND), make_console(out)
+    )
+    said = "* Other processes had the cores for 90% of the core time, the program for 10%: close what else runs"
+    assert " ".join(out.getvalue().split()).startswith(said) is is_told
+
+
+def test_threads_that_wait_for_a_core_as_they_are_too_many_are_not_kept_from_it_by_others() -> None:
+    """Of 400 s on 4 cores, which have 40 s, 364 s are beyond what the cores could do in any case."""
+    assert "for 6 min 40 s in all (6 min 4 s of it for each other), and ran for 4.00 s." in kept_from_cores(36, 400)[1]
+    assert "Other programs" not in kept_from_cores(20, 400, ran_s=20)[1]

@@ -282,6 +282,17 @@ def test_a_text_that_is_too_long_is_refused_before_it_is_read() -> None:
     assert "characters" in refused("/," * 500_000).notice.message
 
 
+@pytest.mark.parametrize(("switched_on", "is_named"), [("1", True), ("0", False), (None, False)])
+def test_the_nmi_watchdog_is_named_where_it_has_a_counter(
+    switched_on: str | None, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usable, "_read", {"/proc/sys/kernel/nmi_watchdog": switched_on}.get)
+    reason = usable._why_not_counting(event("cycles"), {"running_ns": 0, "first": 0, "second": 0})
+    assert reason is not None
+    assert reason.startswith("it never got a counter: others have them")
+    assert ("NMI watchdog (kernel.nmi_watchdog is 1)" in reason) == is_named
+
+
 @pytest.mark.parametrize(
     ("reason", "modifier", "said"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,11 @@ from headway.analyses.counters.slices import slices as slices_of
 from headway.analyses.counters.sums import Sums
 from headway.analyses.counters.types import CountedGroup, Figure
 from headway.errors import HeadwayError
+from headway.errors.message import NOTE, WARNING
+from headway.record.counters.usable import Absent, absent_notice
+from headway.report.json.counters import counters_json
+from headway.report.terminal.console import make_console
+from headway.report.terminal.counters import render_counters
 from headway.store import open_recording
 from headway.store.packing import COUNTER_GROUPS, COUNTERS
 from support.builders.counted_builder import ORIGIN_NS, CountedSlice, counted_recording
@@ -287,6 +294,21 @@ def test_more_rows_are_told_by_what_they_are_sorted_by(tmp_path: Path) -> None:
     path = counted_recording(tmp_path / "a.headway", slices, 40 * MS, (EVENTS,), ("app",) * 25)
     assert "5 more that ran less: --all" in headway("counters", path).stdout
     assert "5 more: --all" in headway("counters", path, "--by", "cpu").stdout
+
+
+@pytest.mark.parametrize("id", ["HW107", "HW125"])
+def test_what_is_absent_is_said_once(tmp_path: Path, id: str) -> None:
+    absent = [{"event": "LLC-loads", "reason": "this processor or kernel has no such event"}]
+    slices = [CountedSlice(0, 0, 0, MS, (1000, 2000), (0,))]
+    recording = open_recording(counted_recording(tmp_path / "a.headway", slices, 4 * MS, (EVENTS,), absent=absent))
+    notice = absent_notice([Absent(**each) for each in absent], is_default=id == "HW125")
+    assert (notice.id, notice.level) == (id, WARNING if id == "HW107" else NOTE)
+    found = replace(counters(recording), notices=(notice,))
+    printed = io.StringIO()
+    render_counters(found, make_console(printed), None)
+    assert printed.getvalue().count("LLC-loads") == 1
+    assert id not in printed.getvalue()
+    assert id in {each["id"] for each in counters_json(found)["warnings"]}
 
 
 def test_what_is_absent_is_listed_with_its_reason_and_a_recording_without_counters_says_so(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from headway.analyses.counters.types import BY
 from headway.cli.main import COMMANDS
 from headway.report.registry import exporters
-from headway.store.reader import Recording
 from support.builders.extreme_recordings import EXTREMES
 
 Run = Callable[..., tuple[int, str, str]]
@@ -58,7 +57,13 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
         ("--by", "cpu", *SLIVER),
         BEYOND,
     ],
-    "objects": [(), ("--by", "thread-class", "--all", "--json"), ("--matrix", "--all"), ("--by", "pair", "--json")],
+    "objects": [
+        (),
+        ("--by", "thread-class", "--all", "--json"),
+        ("--matrix", "--all"),
+        ("--by", "pair", "--json"),
+        ("--by", "field"),
+    ],
     "numa": [(), ("--cores-per-node", 8, "--nodes", "0/1", "--json"), ("--json", *SLIVER), MIDDLE, BEYOND],
     "numa-map": [(), ("--all", "--json")],
     "memory": [(), ("--json",), ("--iterations", "gc", "--last", 2, "--json")],
@@ -132,20 +137,6 @@ def test_every_format_and_every_event_of_profiles_without_samples_is_among_those
         assert {word for words in FORMS[name] for word in words} >= {"lock", "off-cpu", "blame"}, name
 
 
-@pytest.fixture
-def values_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first command that reads a file check its values, as nothing changes it: that takes a third of all the time."""
-    check, checked = Recording._check_values, set()
-
-    def check_once(recording: Recording, path: Path, table: str, rows: int) -> None:
-        if path not in checked:
-            check(recording, path, table, rows)
-            checked.add(path)
-
-    monkeypatch.setattr(Recording, "_check_values", check_once)
-
-
-@pytest.mark.usefixtures("values_checked_once")
 @pytest.mark.parametrize("which", EXTREMES)
 def test_every_command_answers_or_says_why_not(which: str, run: Run, tmp_path: Path) -> None:
     recording = EXTREMES[which](tmp_path / f"{which}.headway")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -40,3 +43,51 @@ def test_in_another_environment_nothing_is_forked(monkeypatch: pytest.MonkeyPatc
     assert forked_headway.run(["--version"], 60)
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     assert forked_headway.run(["--version"], 60) is None
+
+
+# --- the program for shells ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """The environment of a shell whose `headway` has the keeper fork."""
+    (tmp_path / "bin").mkdir()
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "GREETING": "hello"}
+    start = tmp_path / "start"
+    start.write_text("#!/bin/sh\necho started with $GREETING\n")
+    start.chmod(0o755)
+    forked_headway.command_in(tmp_path / "bin", start, environment)
+    return environment
+
+
+def in_shell(shell: dict[str, str], text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", text], env=shell, cwd=folder, capture_output=True, text=True, timeout=100)
+
+
+def test_a_shell_gets_output_exit_code_and_pipes_of_a_start(shell: dict[str, str], tmp_path: Path) -> None:
+    recording_builder.make(tmp_path / "here.headway", recording_builder.Shape())
+    done = in_shell(shell, "headway threads here.headway --json | head -c 1; headway top no/where; echo $?", tmp_path)
+    assert done.stdout == "[1\n", done.stderr
+    assert "HW301" in done.stderr
+
+
+def test_what_is_started_has_the_shells_environment_and_another_one_is_a_start(
+    shell: dict[str, str], tmp_path: Path
+) -> None:
+    record = "headway record --no-agent -o a.headway -- bash -c 'echo $GREETING'"
+    assert in_shell(shell, record, tmp_path).stdout == "hello\n"
+    assert in_shell(shell, "GREETING=bye headway --version", tmp_path).stdout == "started with bye\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_to_the_command_ends_headway(shell: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    words = ["headway", "record", "--no-agent", "-o", "a.headway", "--", "bash", "-c", "echo $$; exec sleep 100"]
+    with subprocess.Popen(words, env=shell, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.send_signal(number)
+        process.wait(timeout=100)
+    end = time.monotonic() + 100
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{pid}").exists()

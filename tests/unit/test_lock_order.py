@@ -20,6 +20,7 @@ from support.builders.synthetic import FakeThread
 
 CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
 LATCH = "java.util.concurrent.CountDownLatch$Sync"
+OBJECT = "java.lang.Object"
 POOL = (
     ("jdk.internal.misc.Unsafe", "park"),
     (CONDITION, "await"),
@@ -151,6 +152,23 @@ def test_objects_of_different_classes_at_one_place_and_those_without_a_place_sta
         ("org.example.Client.send:4", 1),
         ("org.example.Client.send:4", 1),
     ]
+
+
+def test_parts_of_one_class_of_the_jdk_that_a_line_locks_make_one_row(tmp_path: Path) -> None:
+    """Who computes a value in a map locks the place in its table, which is what is there already."""
+    compute = (("java.util.concurrent.ConcurrentHashMap", "compute"), *CLIENT[len(LOCK_FRAMES) :])
+    parts = [f"java.util.concurrent.ConcurrentHashMap${each}" for each in ("Node", "ReservationNode", "TreeBin")]
+    waits = [Wait(n, n, 100 * n, 100 * n + 30, stack=0) for n in range(4)]
+    made = LockRecording(idle(8), waits, wall=WALL, classes=[*parts, OBJECT], kinds=["monitor"] * 4, stacks=[compute])
+    found = locks(open_recording(made.write(tmp_path / "a.headway")))
+    assert sorted((row.objects, row.sums.thread_time_ns) for row in found.rows) == [(1, 30), (3, 90)]
+
+
+@pytest.mark.parametrize("name", ["org.example.Store", "org.example.Store$Part", "int[]"])
+def test_an_object_that_stands_for_a_class_has_the_name_that_programs_write(tmp_path: Path, name: str) -> None:
+    waits = [Wait(n, 0, 100 * n, 100 * n + 30, stack=CLIENTS) for n in range(2)]
+    (row,) = answer(tmp_path, waits, [f"{name}.class"]).rows
+    assert row.name == f"{name.rpartition('.')[2]}.class"
 
 
 def test_a_lock_that_the_jdk_takes_for_itself_at_a_line_is_not_one_with_the_lock_of_that_line(tmp_path: Path) -> None:

@@ -315,6 +315,8 @@ def test_active_threads_at_some_moments_are_those_of_counting_them(tmp_path: Pat
     places, _ = explained(open_recording(synthetic.write(tmp_path / "r", lock_recording, WALL)))
     counted = [sum(thread.at(t) in ("R", "W") for thread in lock_recording) for t in range(WALL)]
     assert places.code.active(np.arange(WALL)).tolist() == counted
+    first, last = WALL // 3, WALL // 2
+    assert places.code.active(np.arange(first, last)).tolist() == counted[first:last]
 
 
 def test_sleeps_and_io_are_counted_where_the_kernel_says_so_and_placed_by_wall_samples(tmp_path: Path) -> None:

@@ -25,6 +25,14 @@ FUTEX, TIMED, SLEEP, POLL, FILE, SOCKET, CHILD = 1, 2, 3, 4, 5, 6, 7
 SELECT = (("sun.nio.ch.EPoll", "wait"), ("sun.nio.ch.SelectorImpl", "select"), ("org.example.Poller", "run"))
 ACCEPT = (("sun.nio.ch.Net", "accept"), ("java.net.ServerSocket", "implAccept"), ("org.example.Acceptor", "run"))
 READ = (("sun.nio.ch.NioSocketImpl", "tryRead"), ("sun.nio.ch.NioSocketImpl", "implRead"), ("org.example.Link", "run"))
+ASK_AT_ONCE = (
+    *READ[:2],
+    ("java.net.Socket$SocketInputStream", "read"),
+    ("sun.net.www.http.HttpClient", "parseHTTPHeader"),
+    ("sun.net.www.protocol.http.HttpURLConnection", "getInputStream0"),
+    ("org.example.Client", "run"),
+    ("java.lang.Thread", "run"),
+)
 ASK = (*READ[:2], *((f"org.example.Client{i}", "ask") for i in range(4)), ("org.example.Work", "run"))
 TIMER = (("java.lang.Object", "wait"), ("java.util.TimerThread", "mainLoop"), ("java.util.TimerThread", "run"))
 STDIN = (("java.io.FileInputStream", "readBytes"), ("org.example.Console", "loop"), ("java.lang.Thread", "run"))
@@ -159,9 +167,9 @@ def test_without_stacks_nothing_is_said_to_be_idle(tmp_path: Path) -> None:
     ("stack", "role"),
     [
         *((SELECT, "event loop"), (ACCEPT, "accept loop"), (READ, "connection"), (STDIN, "reader of a stream")),
-        *((ASK, None), (MAIN_READS, None)),
+        *((ASK, None), (MAIN_READS, None), (ASK_AT_ONCE, None)),
     ],
-    ids=["select", "accept", "read", "stdin", "ask", "main"],
+    ids=["select", "accept", "read", "stdin", "ask", "main", "ask at once"],
 )
 def test_a_native_call_has_the_role_that_its_stack_tells(stack: Sequence[tuple[str, str]], role: str | None) -> None:
     rule = native_rule(Waiting("native", "", stack))

@@ -80,13 +80,15 @@ def lost(found: Attribution, segment: int = 0) -> dict[str, float]:
     return {cause: core_ns / MS for cause, core_ns in zip(CAUSES, by_cause, strict=True) if core_ns}
 
 
-def waits(*pairs: tuple[int, int], cause: str = "imbalance") -> Any:
-    """Return undirected waits of threads for threads, as far as `background` looks at them."""
+def waits(*pairs: tuple[int, int], cause: str = "imbalance", wait_ms: int = 50) -> Any:
+    """Return undirected waits of threads for threads, all equally long, as far as `background` looks at them."""
     columns = {
         "thread": np.array([pair[0] for pair in pairs], np.int32),
         "target": np.array([pair[1] for pair in pairs], np.int32),
         "cause": np.full(len(pairs), list(CAUSES).index(cause), np.uint8),
         "is_directed": np.zeros(len(pairs), bool),
+        "start": np.zeros(len(pairs), np.int64),
+        "end": np.full(len(pairs), wait_ms * MS, np.int64),
     }
     return type("Waits", (), {**columns, "__len__": lambda self: len(pairs)})()
 
@@ -262,6 +264,29 @@ def test_threads_that_hardly_run_are_background_unless_one_that_runs_waits_for_t
     # 0 waits for 1, which waits for 2; 3 waits for itself only.
     # Who is needed and hardly runs is told apart (3): it is no stage of a pipeline.
     assert attribution.background(found, waits((0, 1), (1, 2), (3, 3))).tolist() == [0, 3, 3, 1, 0]
+
+
+def test_who_is_waited_for_for_hardly_any_of_its_life_stays_in_the_background(tmp_path: Path) -> None:
+    """As a housekeeper is that somebody joins as the program ends: its waits for its time are no losses."""
+    found = recording(tmp_path, [thread(0), thread(1, running_ns=MS)], ALONE)
+    assert attribution.background(found, waits((0, 1), wait_ms=4)).tolist() == [0, 1]
+    assert attribution.background(found, waits((0, 1), wait_ms=6)).tolist() == [0, 3]
+    assert attribution.background(found, waits((0, 1), (0, 1), wait_ms=3)).tolist() == [0, 3]
+
+
+def test_a_thread_that_the_jvm_stopped_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:
+    """As many dumps of threads stop a program: that its threads hardly ran is why its cores were lost to safepoints."""
+    threads = [
+        thread(0, running_ns=4 * MS),  # stopped for 60 ms, it is at work for a tenth of 40 ms
+        thread(1, running_ns=MS),  # stopped as long, it is at work for a fortieth
+        thread(2, running_ns=4 * MS),  # waits as long at a queue of references
+        thread(3, "vm", name="VM Thread"),
+        thread(4, "vm", name="Reference Handler"),
+    ]
+    runs = slices((0, 70, 2, 0, 60), (1, 70, 1, 0, 60), (2, 70, 2, 0, 60))
+    runs = runs.set_column(runs.schema.get_field_index("waker_id"), "waker_id", pa.array([3, 3, 4]))
+    found = recording(tmp_path, threads, runs)
+    assert attribution.background(found, pieces.load(found)).tolist()[:3] == [0, 1, 1]
 
 
 def test_a_thread_that_waits_for_a_core_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import re
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.analyses.common import limits
+from headway.analyses.numa import heap_map as heap_map_module
 from headway.analyses.numa.heap_map import heap_now, interval_of_share
 from headway.model.heap_look import HeapLook
 from headway.record.collect.heap_nodes import HeapAsker
@@ -34,6 +37,7 @@ from headway.record.target_process.heap_memory import (
 from headway.record.target_process.jvm_facts import parse_performance_numbers
 from headway.record.target_process.move_pages import PAGE, MappedMemory
 from headway.record.target_process.processes import Process
+from headway.report.analyses.numa_map import _mean_sentences
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
 from support.builders.edited_manifest import edit
@@ -252,6 +256,38 @@ def test_each_look_has_what_is_on_each_node_and_what_is_not_there(tmp_path: Path
     assert (found["machine_nodes"], found["all_local"], found["interval_ns"]) == ([0, 1], False, 1000)
     text = " ".join(run("numa-map", path)[1].split())
     assert "33.3% on node 0, 66.7% on node 1" in text  # (2/3 + 0) / 2, (1/3 + 1) / 2
+    assert "In brackets are 95 % intervals" in text  # the second look is at a sample
+
+
+def test_how_often_was_looked_is_what_was_done_and_not_what_was_asked_for(tmp_path: Path, run: Run) -> None:
+    path = recording(tmp_path).path
+    edit(path, heap_nodes={"interval_ns": 200_000_000, "looks": 3, "cpu_ns": 5, "problems": []})
+    text = " ".join(run("numa-map", path)[1].split())
+    assert "Looked 3 times, every 1e-06 s in the mean (--numa-map asks for 0.2 s at least)" in text
+
+
+def test_of_more_looks_than_a_list_has_the_first_are_shown_and_the_others_counted(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (heap_map_module, limits):
+        monkeypatch.setattr(module, "MOST_ROWS", 2)
+    found = json.loads(run("numa-map", recording(tmp_path).path, "--json")[1])
+    assert [each["at_ns"] for each in found["looks"]] == [1_000, 2_000]
+    (notice,) = found["warnings"]
+    assert (notice["id"], "of looks at heaps the 2 first are listed and 1 more" in notice["message"]) == ("HW329", True)
+
+
+def test_of_several_processes_each_has_its_own_mean(tmp_path: Path) -> None:
+    """A small heap of another node would else weigh as much as a large one."""
+    looks = [
+        HeapLook(number, pid, True, 100, 4096, 100, {node: 50})
+        for number, pid, node in ((1, 7, 0), (2, 8, 1), (3, 8, 1))
+    ]
+    found = replace(heap_now(looks[0], 0, (0, 1)), looks=tuple(heap_now(each, 0, (0, 1)).looks[0] for each in looks))
+    assert _mean_sentences(found) == [
+        "Of the heap of process 8 that is there, in the mean over all looks: 0.0% on node 0, 100.0% on node 1.",
+        "Of the heap of process 7 that is there, in the mean over all looks: 100.0% on node 0, 0.0% on node 1.",
+    ]
 
 
 def test_with_one_node_it_says_that_everything_is_local(tmp_path: Path, run: Run) -> None:

@@ -14,6 +14,7 @@ from headway.analyses.numa.nodes import Nodes
 from headway.analyses.numa.recorded import classify_recording
 from headway.analyses.numa.types import LOCALITY, PARALLELISM, NumaAnswer
 from headway.errors import HeadwayError
+from headway.report.json.numa import numa_json
 from headway.report.terminal.numa import class_sentences
 from headway.store import open_recording
 from support.builders.counted_builder import PID
@@ -30,7 +31,9 @@ def threads(main: float, workers: Sequence[float], **facts: Any) -> list[Worker]
     """Return main and workers by their CPU seconds; the counts of each are as its time."""
     found = [Worker("main", 1, round(main * S), (round(main * S), round(main * S)))]
     for n, seconds in enumerate(workers):
-        found.append(Worker(f"w{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8))
+        found.append(
+            Worker(f"Thread-{n}", 20 + n, round(seconds * S), (round(seconds * S), round(seconds * S)), cpu=n % 8)
+        )
     return found
 
 
@@ -62,11 +65,11 @@ def said(path: Path, **how: Any) -> dict[str, str]:
         (9, [0.3, 0.3], "single-threaded", []),
         (0.1, [1, 1, 1], "tlp-bound", ["too-few-workers"]),
         (0.1, [1] * 8, "explicitly-parallel", []),
-        (0.1, [1, 1.5] * 4, "imbalanced", []),
+        (0.1, [1, 1.5] * 4, "imbalanced", ["non-uniform-work"]),
         (0.1, [9, *[0.7] * 7], "embarrassingly-imbalanced", ["one-worker-dominates"]),
         (0.1, [1.9, *[1] * 8], "explicitly-parallel", ["outlier-thread"]),
         (0.1, [*[1] * 8, 0.45], "explicitly-parallel", ["outlier-thread"]),
-        (0.1, [1.9, *[1] * 7], "imbalanced", []),
+        (0.1, [1.9, *[1] * 7], "imbalanced", ["non-uniform-work"]),
     ],
 )
 def test_the_class_follows_from_what_each_thread_did(
@@ -123,16 +126,16 @@ def test_a_serial_phase_that_lasts_longer_than_all_else_is_a_root_cause(tmp_path
 
 
 def test_a_serial_phase_that_is_found_is_not_said_to_be_unknown(tmp_path: Path) -> None:
-    """Of workers that differ as well: what else their imbalance comes from is open."""
+    """Of workers that differ as well, both are named."""
     alone = Worker("first", 19, 3 * S, (3 * S, 3 * S))
     times = [int(each * S) for each in (2.0, 0.4, 1.5, 0.8, 1.1)]
     crew = [Worker(f"w{n}", 20 + n, ns, (ns, ns), cpu=n, start_ns=3 * S) for n, ns in enumerate(times)]
     (program,) = asked(recorded(tmp_path / "a.headway", [alone, *crew]), cores=2).programs
     assert program.answer(PARALLELISM) == "imbalanced"
     assert "serial-phase" in program.root_causes
-    causes = [text for text in program.undetermined if text.startswith("root cause of the imbalance")]
-    assert [text.split(":")[0] for text in causes] == ["root cause of the imbalance beside the serial phase"]
-    assert any("what one thread does alone" in text for text in program.advice)
+    assert "non-uniform-work" in program.root_causes
+    assert not any(text.startswith("root cause of the imbalance") for text in program.undetermined)
+    assert any("86% of what one thread does alone is first's" in text for text in program.advice)
     assert not any("main" in text for text in program.advice)
 
 
@@ -227,6 +230,24 @@ def test_miss_rates_of_both_are_told_but_without_accesses_decide_nothing(tmp_pat
     (program,) = locality_test(open_recording(one), open_recording(two), 8).programs
     assert program.answer(LOCALITY) is None
     assert "reads +5 points, writes +20 points" in " ".join(each.text for each in program.evidence)
+
+
+@pytest.mark.parametrize(
+    ("remote", "answer", "near"), [(40, "no", []), (90, "no", ["yes"]), (110, None, ["no"]), (400, None, [])]
+)
+def test_a_program_that_hardly_loads_from_the_other_node_is_not_bound_by_locality(
+    remote: int, answer: str | None, near: list[str], tmp_path: Path
+) -> None:
+    """Of a thousand loads that memory serves. Whether cores are as many does not matter."""
+    one = recorded(tmp_path / "one.headway", threads(0.1, [1] * 8), affinity=[*range(8)], recorded_cores=8)
+    workers = [Worker(f"w{n}", 20 + n, S, (1000, remote), cpu=n if n < 7 else 8) for n in range(8)]
+    two = recorded(tmp_path / "two.headway", workers, (("node-loads", "node-load-misses"),))
+    found = locality_test(open_recording(one), open_recording(two), 8)
+    (program,) = found.programs
+    assert (program.answer(LOCALITY), program.alternatives(LOCALITY)) == (answer, near)
+    assert any(text.startswith("locality") for text in program.undetermined) == (answer is None)
+    assert found.locality_test is not None
+    assert numa_json(found)["locality_test"]["two"]["remote_load_pct"] == remote / 10
 
 
 @pytest.mark.parametrize(

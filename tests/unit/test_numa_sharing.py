@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,15 +10,22 @@ import pytest
 
 from headway.analyses.numa.recorded_sharing import recorded_dependencies
 from headway.analyses.numa.types import SHARED_WRITES
+from headway.analyses.numa.uncounted_code import with_uncounted, without_serial
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import ONE_THREAD
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 Sums = tuple[int, int, int, int]
+Samples = tuple[tuple[str, int], ...]
+"""Class and kind of the innermost frame, as `Order/java`, above one of `Order`, and how many samples are there."""
+NO_JDK: Samples = (("Order/java", 20_000),)
 
 
-def recorded(path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1) -> Recording:
+def recorded(
+    path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1, jvms: Sequence[object] = (),
+    samples: Samples = NO_JDK,
+) -> Recording:  # fmt: skip
     """Write a recording of one row of accesses, and one of another process that would change every class."""
     keys = {"pid": [pid, 9], "thread_id": [0, None], "java_id": [1, -2], "class_name": ["Order", "Order"]}
     access = keys | {kind: [count, 1_000_000] for kind, count in zip(KINDS, counts, strict=True)}
@@ -28,8 +36,38 @@ def recorded(path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 
         for kind, count in zip(KINDS, sums, strict=True)
     }
     tables = {"thread": {**ONE_THREAD, "from_snapshot": [False]}, "access": access, "access_writer": owned}
-    facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent"}
+    tables |= sampled(samples) if samples else {}
+    facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent", "accesses": {"jvms": list(jvms)}}
     return open_recording(write_recording(path, facts, {name: pa.table(rows) for name, rows in tables.items()}))
+
+
+def sampled(samples: Samples) -> dict[str, dict[str, list[object]]]:
+    """Return the tables of CPU samples of thread 0, each of a stack of two frames, and of one that accesses nothing."""
+    frames = [("Order", "java"), *((of.split("/")[0], of.split("/")[1]) for of, _ in samples)]
+    stacks = [stack for stack, (_, count) in enumerate(samples) for _ in range(count)]
+    return {
+        "frame": {
+            "frame_id": [*range(len(frames))],
+            "class_name": [name for name, _ in frames],
+            "method": ["run"] * len(frames),
+            "line": [None] * len(frames),
+            "kind": [kind for _, kind in frames],
+        },
+        "stack": {
+            "stack_id": [stack for stack in range(len(samples)) for _ in range(2)],
+            "depth": [0, 1] * len(samples),
+            "frame_id": [frame for stack in range(len(samples)) for frame in (stack + 1, 0)],
+            "is_cut": [False, False] * len(samples),
+        },
+        "sample": {
+            "thread_id": [0] * len(stacks),
+            "ns": [*range(len(stacks))],
+            "event": ["cpu"] * len(stacks),
+            "weight": [1] * len(stacks),
+            "stack_id": [*stacks],
+            "state": [None] * len(stacks),
+        },
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,8 +102,83 @@ def test_unknown_accesses_that_change_no_class_leave_it_determined(tmp_path: Pat
     assert found.answer == "read-write"
 
 
+def test_what_the_rule_of_the_last_writer_leaves_out_is_said_with_the_class(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (480, 90, 280, 95), (20, 10, 20, 5)
+    for jvms, ids in (
+        ([{"pid": 1, "object_ids": 5}, {"pid": 9, "object_ids": 1 << 28, "has_unnoted": True}], ["HW816"]),
+        ([{"pid": 1, "object_ids": 1 << 28, "has_unnoted": True}], ["HW816", "HW817", "HW818"]),
+    ):
+        recording = recorded(tmp_path / f"{len(ids)}.headway", counts, local, shared, jvms=jvms)
+        found = recorded_dependencies(recording, 1, "explicitly-parallel")
+        said = " ".join(each.text for each in found.evidence)
+        assert found.answer == "data-parallel"
+        assert [each for each in ("HW816", "HW817", "HW818") if each in said] == ids
+
+
 def test_without_a_known_last_writer_and_for_another_process_nothing_is_determined(tmp_path: Path) -> None:
     nothing = (0, 0, 0, 0)
     recording = recorded(tmp_path / "a.headway", (5, 5, 5, 5), nothing, nothing)
-    for pid in (1, 2, None):
+    for pid in (1, 2):
         assert "of no object" in recorded_dependencies(recording, pid, None).undetermined[0]
+    assert "no thread of the program ran" in recorded_dependencies(recording, None, None).undetermined[0]
+
+
+def test_owners_without_accesses_as_somebody_may_have_made_them_determine_nothing(tmp_path: Path) -> None:
+    nothing, some = (0, 0, 0, 0), (5, 5, 5, 5)
+    recording = recorded(tmp_path / "a.headway", nothing, some, some)
+    assert recorded_dependencies(recording, 1, None).answer is None
+
+
+def test_what_the_jdk_did_is_not_counted_and_leaves_a_class_open_that_it_may_change(tmp_path: Path) -> None:
+    """Four of every hundred samples may be a seventh of all accesses, and those may be what other threads wrote."""
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    jdk: Samples = (("Order/java", 9_600), ("java.util.HashMap/java", 400))
+    found = recorded_dependencies(recorded(tmp_path / "jdk.headway", counts, local, shared, samples=jdk), 1, None)
+    (reason,) = found.undetermined
+    assert found.answer is None
+    assert "of the code in scope it is read-only" in reason
+    assert "4.0% of the workers' samples are in code that is not counted" in reason
+    assert "may be read-write" in reason
+
+
+def test_samples_of_the_counting_and_in_the_jvm_say_nothing_of_what_is_not_counted(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    beside: Samples = (*NO_JDK, ("java.lang.HeadwayCount0/inlined", 50_000), ("libjvm.so/jvm", 5_000))
+    found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared, samples=beside), 1, None)
+    assert found.answer == "read-only"
+
+
+def test_without_samples_nobody_knows_what_the_jdk_did(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    found = recorded_dependencies(recorded(tmp_path / "a.headway", counts, local, shared, samples=()), 1, None)
+    assert found.answer is None
+    assert "headway record --sample cpu" in found.undetermined[0]
+
+
+def test_few_samples_do_not_show_that_the_jdk_did_hardly_anything(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    few: Samples = (("Order/java", 100),)
+    assert recorded_dependencies(
+        recorded(tmp_path / "a.headway", counts, local, shared, samples=few), 1, None
+    ).undetermined
+
+
+def test_a_long_start_of_one_thread_does_not_make_a_program_data_parallel(tmp_path: Path) -> None:
+    """3 % shared reads of all accesses are 30 % of those that are left without nine tenths of the work."""
+    counts, local, shared = (500, 100, 300, 100), (480, 100, 290, 100), (20, 0, 10, 0)
+    recording = recorded(tmp_path / "a.headway", counts, local, shared)
+    assert recorded_dependencies(recording, 1, "explicitly-parallel").answer == "data-parallel"
+    found = recorded_dependencies(recording, 1, "explicitly-parallel", 0.9)
+    assert found.answer is None
+    assert "90% of the work is of a thread that was active alone" in found.undetermined[0]
+
+
+def test_shares_with_more_accesses_are_tried_at_their_worst() -> None:
+    """Of one access in ten nothing is known: of every split into reads and writes none has a larger product."""
+    shares, part = (30.0, 1.0), 0.1
+    tried = with_uncounted(shares, part)
+    assert tried[0] == pytest.approx((27.0, 0.9))
+    splits = [(27 + 10 - each / 100) * (0.9 + each / 100) for each in range(1001)]
+    assert max(reads * writes for reads, writes in tried) == pytest.approx(max(splits))
+    assert without_serial(shares, 0.5) == pytest.approx((60.0, 2.0))
+    assert sum(without_serial(shares, 1.0)) == pytest.approx(100.0)

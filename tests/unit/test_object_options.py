@@ -84,9 +84,13 @@ def test_owners_are_asked_for_with_accesses_only() -> None:
         ("last-writer, allocator", ["access_owners=1", "access_writers=1"]),
     ],
 )
-@pytest.mark.parametrize("what", ["accesses", "accesses,owners"])
-def test_owners_are_by_the_rules_that_are_named(what: str, rules: str, parts: list[str]) -> None:
-    assert parse(what, owner=rules).agent_parts == ["accesses=1", *parts]
+def test_owners_are_by_the_rules_that_are_named(rules: str, parts: list[str]) -> None:
+    assert parse("accesses", owner=rules).agent_parts == ["accesses=1", *parts]
+
+
+def test_owners_of_accesses_are_by_the_allocator_beside_the_rule_that_is_named() -> None:
+    assert parse("accesses,owners", owner="last-writer").owners == ("allocator", "last-writer")
+    assert parse("accesses,owners", owner="allocator").owners == ("allocator",)
 
 
 @pytest.mark.parametrize("rules", ["", "writer", "allocator,", "allocator;last-writer"])

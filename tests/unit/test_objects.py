@@ -20,7 +20,9 @@ from headway.record.finalise.finalise import finalise
 from headway.report.analyses.objects import OBJECTS
 from headway.report.analysis import Shown
 from headway.report.json.objects import objects_json
+from headway.report.section import Section, Table
 from headway.report.terminal import make_console
+from headway.report.terminal.objects import render_objects
 from headway.store import Recording, open_recording
 from support.builders.allocation_spool_builder import AllocatingAgent
 from support.builders.edited_manifest import edit
@@ -291,6 +293,22 @@ def test_names_that_do_not_fit_lose_their_package_then_their_middle(agent: Alloc
     assert "…" in row.split()[1]
     assert max(len(line.rstrip()) for line in narrow if line.startswith("main")) <= 80
     assert any(line.split()[1:2] == [long] for line in printed(answer, 300))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("pool-1-thread-{}", "pool-1…hread-{}"), ("server-{}-connection-of-a-client", "server-{}-connection-of-a-client")],
+)
+def test_rows_whose_shortened_names_would_read_alike_have_whole_names(name: str, shown: str) -> None:
+    threads = [name.format(number) for number in range(1, 5)]
+    table = Table("Reads", ("thread", *threads), tuple((name, *[10**14] * 4) for name in threads))
+    out = io.StringIO()
+    console = make_console(out)
+    console.width = 80
+    render_objects(Section("Objects", (), (table,)), lambda _: 1, console)
+    read = "".join(line[:12].strip() for line in out.getvalue().splitlines())
+    for number in range(1, 5):
+        assert shown.format(number) in read
 
 
 def test_by_site_without_sites_is_the_way_to_record_them(agent: AllocatingAgent, tmp_path: Path) -> None:

@@ -109,6 +109,24 @@ def test_in_a_program_that_ended_a_thread_that_ended_before_is_no_clock(tmp_path
     assert rules(recording) == {("timed-wait" if ended_by == "exit" else "periodic", False)}
 
 
+@pytest.mark.parametrize("has_limit", [True, False])
+def test_a_housekeeper_that_the_main_thread_ends_before_itself_waits_for_its_time_or_for_work(
+    tmp_path: Path, has_limit: bool
+) -> None:
+    """As the daemons of an embedded database do until it is closed, which joins them for a moment."""
+    keeper = FakeThread("app", 0, [("R", 1), ("B", WALL - 11), ("R", 1)], "Checkpointer", is_daemon=True)
+    waits = [Wait(0, 0, 1, WALL - 10, waker=1, waking=WALL - 10, stack=0, is_timed=has_limit)]
+    main = FakeThread("app", 0, [("R", WALL - 10), ("B", 1), ("R", 9)], "main")
+    joins = [Wait(1, 1, WALL - 10, WALL - 9, waker=0, waking=WALL - 9, stack=1)]
+    threads = [(keeper, waits), (main, joins)]
+    recording = recorded(tmp_path, threads, [CLOCK, JOIN], attached=False, ended_by="exit")
+    assert {(row.rule.waiting, row.contention) for row in locks(recording).rows} == {
+        ("waiting for work", False),
+        ("waiting for a result", False),
+    }
+    assert own_gains(recording) == []
+
+
 def test_who_waits_for_a_lock_that_a_clock_has_waits_for_the_lock(tmp_path: Path) -> None:
     held = [Wait(1, 1, at * 21, at * 21 + 20, owner=0, waker=0, waking=at * 21 + 20) for at in range(ROUNDS)]
     other = FakeThread("app", 0, [("B", PAUSE), ("R", WORK)] * ROUNDS, "other"), held

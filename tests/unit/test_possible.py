@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headway.store import causal_tables
 from headway.store.checks.ranges import LARGEST, YEAR_NS, RangeFacts, range_of
 from headway.store.possible import ImpossibleValueFilter
+from headway.store.schemas import causal
 from headway.store.tables import TABLES
 from headway.store.writer import conform
 
@@ -52,7 +52,7 @@ def test_threads_keep_their_places() -> None:
 
 
 def test_more_requests_may_end_than_begin_where_some_began_before_the_recording() -> None:
-    schema = causal_tables.EXPERIMENT_LATENCY
+    schema = causal.EXPERIMENT_LATENCY
     facts = RangeFacts((0, 10**9), {})
     in_flight = [column for column in schema.columns if column.name.startswith("in_flight")]
     assert in_flight

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,7 @@ from headway.report.html.payload import _notices
 from headway.store import Manifest, open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make
-
-HEADWAY = Path(sys.executable).with_name("headway")
+from support.drivers.recording_cli import headway
 
 
 @pytest.fixture(scope="module")
@@ -165,10 +163,21 @@ def test_the_facts_have_the_stolen_time_of_the_account(tmp_path: Path) -> None:
 
     def stolen(ns: int | None) -> str:
         groups = facts(open_recording(path), ns)
-        return next(row["value"] for each in groups for row in each["rows"] if row["label"] == "stolen by the host")
+        return str(
+            next(row["value"] for each in groups for row in each["rows"] if row["label"] == "stolen by the host")
+        )
 
     assert stolen(4_000_000).startswith("4.00 ms of the time in which threads of the program had a CPU")
     assert stolen(None).startswith("0 ns in all")
+
+
+def test_the_facts_have_the_time_of_other_processes_of_the_account(tmp_path: Path) -> None:
+    """What ran for less than a tick is nothing to the CPUs' own counters."""
+    manifest = {"window": {"start_ns": 0, "end_ns": 5}, "other_ns": {"0": 0}}
+    groups = facts(open_recording(write_recording(tmp_path / "a.headway", manifest, {})), None, 9_800_000)
+    rows = {row["label"]: row["value"] for group in groups for row in group["rows"]}
+    assert rows["other processes ran, without headway"] == "9.80 ms"
+    assert not any("among them" in label for label in rows)
 
 
 # --- safety ---------------------------------------------------------------------------------------------------------
@@ -198,7 +207,7 @@ def test_the_payload_goes_into_the_page_once(report_path: Path, tmp_path: Path) 
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([HEADWAY, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
+    return headway(*arguments, cwd=cwd)
 
 
 def test_the_report_command_names_the_file_after_the_recording_and_prints_its_path(

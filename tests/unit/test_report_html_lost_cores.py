@@ -58,6 +58,12 @@ def test_the_longest_names_do_not_break_the_bound_and_what_is_left_out_is_counte
     assert len(values["phases"]) == 12
 
 
+def test_threads_of_one_name_as_of_several_processes_have_their_numbers() -> None:
+    twins = (Bottle(0, 11, "main", "app", 0, 5, 1.0), Bottle(1, 12, "main", "app", 5, 4, 1.0))
+    named = bottles(BottleGraph(10**6, 0, (*twins, Bottle(2, 13, "gc", "gc", 9, 3, 1.0)), "ebpf", ()))
+    assert [box["name"] for box in named] == ["main (tid 11)", "main (tid 12)", "gc"]
+
+
 def test_threads_past_the_limit_share_a_box_of_the_same_area() -> None:
     boxes = tuple(Bottle(i, i, f"w{i}", "app" if i % 2 else "gc", 0, 1000 - i, 1 + i / 10) for i in range(60))
     shown = bottles(BottleGraph(10**6, 0, boxes, "ebpf", ()))

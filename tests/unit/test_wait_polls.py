@@ -9,7 +9,7 @@ import pytest
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.locks.analysis import locks
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits import pieces
+from headway.analyses.waits import pieces, pools
 from headway.analyses.waits.rules import Wait as RuleWait
 from headway.analyses.waits.rules import classify
 from headway.store import open_recording
@@ -21,6 +21,7 @@ PARK = (("jdk.internal.misc.Unsafe", "park"), ("java.util.concurrent.locks.LockS
 IN_A_CALL = (("org.index.Writer", "doWait"), ("org.index.Writer", "forceMerge"), ("org.index.Writer", "commit"))
 FROM_MAIN = (*WAIT, *IN_A_CALL, ("org.example.Main", "index"), ("org.example.Main", "main"))
 HOUSEKEEPER = (*WAIT, ("org.example.Cleaner", "run"), ("java.lang.Thread", "run"))
+CONDITION = "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject"
 BACKOFF = (*PARK, *IN_A_CALL, ("org.example.Main", "index"), ("org.example.Main", "main"))
 
 
@@ -107,6 +108,34 @@ def test_the_ring_of_the_disruptor_is_a_queue(calls: tuple[str, ...], rule: str)
     assert classify(RuleWait("park", "", (*PARK, *frames), True)).id == rule
 
 
+@pytest.mark.parametrize(
+    ("calls", "rule"),
+    [
+        (("disruptor.BlockingWaitStrategy.waitFor", "disruptor.BatchEventProcessor.run"), "queue-consumer"),
+        (("acme.ThingsQueue.take", "acme.User.run"), "put-back"),
+    ],
+)
+def test_stages_of_a_ring_that_wake_each_other_in_turn_put_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: tuple[str, ...], rule: str
+) -> None:
+    """Two threads wait by turns, each of them woken by the other; of a queue that is what users of a pool do."""
+    monkeypatch.setattr(pools, "_AT_ONCE_NS", 10)  # recordings are built ns by ns
+    turn = 100
+    stack = (*PARK, *((f"com.{call.rpartition('.')[0]}", call.rpartition(".")[2]) for call in calls))
+    turns = [
+        FakeThread(states=[("B", turn), ("R", turn)] * 10),
+        FakeThread(states=[("R", turn), ("B", turn)] * 10),
+    ]
+    waits = [
+        Wait(i % 2, 0, i * turn, (i + 1) * turn, waker=1 - i % 2, waking=(i + 1) * turn, stack=0) for i in range(20)
+    ]
+    recording = LockRecording(
+        threads=turns, waits=waits, wall=20 * turn, classes=[CONDITION], stacks=[stack], facts={"recorded_cores": 2}
+    )
+    (row,) = locks(open_recording(recording.write(tmp_path / "a.headway"))).rows
+    assert row.rule.id == rule
+
+
 def test_run_blocking_of_kotlin_waits_for_a_result_and_not_for_a_condition() -> None:
     """As kotlinx.coroutines 1.8 does: with a time limit, as it may serve an event loop between its parks."""
     frames = (
@@ -141,3 +170,23 @@ def test_a_task_waits_for_what_it_takes_and_not_for_the_result_that_it_is_to_giv
     if rule == "result":
         frames = (*PARK, (runner[0], "awaitDone"), runner, ("org.example.Client", "ask"))
     assert classify(RuleWait("park", condition, frames, False)).id == rule
+
+
+@pytest.mark.parametrize(
+    ("class_name", "method"),
+    [
+        ("org.apache.ignite.internal.util.future.GridFutureAdapter", "get0"),
+        ("io.grpc.stub.ClientCalls$ThreadlessExecutor", "waitAndDrain"),
+        ("org.example.ReplyPromise", "await"),
+        ("org.example.Deferred", "join"),
+    ],
+)
+def test_a_future_of_a_library_that_parks_by_itself_is_waited_for_until_its_work_is_done(
+    class_name: str, method: str
+) -> None:
+    frames = (*PARK, (class_name, method), ("org.example.Client", "ask"), ("org.example.Client", "main"))
+    assert classify(RuleWait("park", class_name, frames, False)).id == "result"
+    # Who waits there for a lock, or for room in a queue, waits for that.
+    lock = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
+    locking = (("java.util.concurrent.locks.AbstractQueuedSynchronizer", "acquire"), *frames[len(PARK) :])
+    assert classify(RuleWait("park", lock, (*PARK, *locking), False)).id == "lock"

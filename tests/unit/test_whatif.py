@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.whatif import predictions
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, Smt
@@ -17,10 +18,14 @@ from headway.store import open_recording
 from support.builders.replay_builder import (
     APP,
     BEFORE,
+    FILE,
+    FUTEX,
     GC,
     LEFT_OUT,
     NANOSLEEP,
+    NO_CALL,
     OTHER,
+    OTHER_CALL,
     POLL,
     TIMED_FUTEX,
     VM,
@@ -31,6 +36,8 @@ from support.builders.replay_builder import (
     steps,
     write,
 )
+
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
 
 Run = Callable[..., tuple[int, str, str]]
 US = 1000
@@ -116,27 +123,53 @@ def test_a_pair_whose_second_change_gains_nothing_is_not_ranked(tmp_path: Path) 
     assert [(each.change.cores, each.change.io, each.wall_ns // US) for each in found] == [(1, 2.0, 300), (2, 1.0, 500)]
 
 
-COMPILED = [
-    Slice(0, 0, 900, 900, 950, blocked_in=NANOSLEEP, irq=True),
-    Slice(0, 950, 960, 960, 1060, waker=1),
-    Slice(1, 0, 0, 0, 1000),
-    Slice(2, 0, 0, 0, 1000),
-]
-"""A thread sleeps for 900, computes 50, waits 10 for a lock that a compiler has, and computes 100; two compilers compute 1000."""
+def waiting_for_a_lock(blocked_in: int = FUTEX, is_uninterruptible: bool = False) -> list[Slice]:
+    """Return a thread that sleeps 900, computes 50, waits 10 for a lock of thread 1's, and computes 100; two compute 1000."""
+    return [
+        Slice(0, 0, 900, 900, 950, blocked_in=NANOSLEEP, irq=True),
+        Slice(0, 950, 960, 960, 1060, waker=1, blocked_in=blocked_in, is_uninterruptible=is_uninterruptible),
+        Slice(1, 0, 0, 0, 1000),
+        Slice(2, 0, 0, 0, 1000),
+    ]
 
 
-def test_a_lock_inside_the_jvm_is_waited_for_no_longer_than_it_was() -> None:
-    """On one core the compiler has done 500 as the thread comes, and not 950: it would have the lock after 460 more."""
-    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
-    assert replayed([run], 3) == pytest.approx([1060])
-    assert replayed([run], 1) == pytest.approx([1050 + 10 + 300])
-    assert replayed([run], 1, work_factor=0.5) == pytest.approx([975 + 5 + 67.5 + 27.5])
+INSIDE = pytest.mark.parametrize(
+    ("slices", "others"),
+    [
+        pytest.param(waiting_for_a_lock(), OTHER, id="of the JVM, which a compiler has"),
+        pytest.param(waiting_for_a_lock(NO_CALL), APP, id="of the kernel, in a page fault"),
+        pytest.param(
+            waiting_for_a_lock(OTHER_CALL, is_uninterruptible=True), APP, id="of the kernel, in a call that maps memory"
+        ),
+    ],
+)
 
 
-def test_a_lock_inside_the_jvm_that_is_free_sooner_is_waited_for_no_longer() -> None:
-    """The compiler computes twice as fast, and what it did until 960 is done at 480."""
-    run = steps(COMPILED, 1060, 3, roles=[APP, OTHER, OTHER])
-    assert replayed([run], 3, work_factor=0.5) == pytest.approx([900 + 25 + 50])
+@INSIDE
+def test_a_lock_inside_the_jvm_or_the_kernel_is_waited_for_no_longer_than_it_was(
+    slices: list[Slice], others: int
+) -> None:
+    """On one core thread 1 has done 500 as the other one comes, and not 950: it would have the lock after 460 more."""
+    run = steps(slices, 1060, 3, roles=[APP, others, others])
+    assert replayed([run], 3, last=[0]) == pytest.approx([1060])
+    assert replayed([run], 1, last=[0]) == pytest.approx([1050 + 10 + 300])
+    assert replayed([run], 1, last=[0], work_factor=0.5) == pytest.approx([975 + 5 + 67.5 + 27.5])
+
+
+@INSIDE
+def test_a_lock_inside_the_jvm_or_the_kernel_that_is_free_sooner_is_waited_for_no_longer(
+    slices: list[Slice], others: int
+) -> None:
+    """Thread 1 computes twice as fast, and what it did until 960 is done at 480."""
+    run = steps(slices, 1060, 3, roles=[APP, others, others])
+    assert replayed([run], 3, last=[0], work_factor=0.5) == pytest.approx([900 + 25 + 50])
+
+
+@pytest.mark.parametrize("blocked_in", [OTHER_CALL, FILE])
+def test_a_wait_in_a_call_that_a_signal_can_end_is_for_what_another_thread_does(blocked_in: int) -> None:
+    """On one core thread 1 has done 500 as the other one comes; it has 460 more to do, of which both do half until then."""
+    run = steps(waiting_for_a_lock(blocked_in), 1060, 3)
+    assert replayed([run], 1, last=[0])[0] > 1050 + 460
 
 
 def test_a_thread_that_one_of_the_jvm_s_starts_does_not_begin_before() -> None:
@@ -269,6 +302,28 @@ def test_sleep_lasts_and_io_can_be_made_faster() -> None:
     assert replayed([run], 1, work_factor=2.0) == pytest.approx([210])
 
 
+@pytest.mark.parametrize(("look", "second", "ns"), [(0.2, 7, 1_050), (0.2, 8, 1_300), (1.2, 7, 1_550)])
+def test_a_poll_that_looks_for_work_in_less_than_a_millisecond_gets_it_at_once(
+    look: float, second: int, ns: int
+) -> None:
+    """A thread polls for 1 ms, looks, waits until another one has computed 3 ms, and computes 1; all of it four times as fast.
+
+    Where both waits are for one object, the poll is over with the work, at 0.75 ms: then 0.05 and 0.25 are left. Waits for
+    different objects are a sleep of 1 ms and a wait, and so is what works in between.
+    """
+    ms = 1_000_000
+    begin = round((1 + look) * ms)
+    slices = [
+        Slice(0, 0, ms, ms, begin, blocked_in=TIMED_FUTEX, irq=True),
+        Slice(0, begin, 3 * ms, 3 * ms, 4 * ms, waker=1),
+        Slice(1, 0, 0, 0, 3 * ms),
+    ]
+    run = steps(slices, 4 * ms, 2, jvm_waits=[(0, 0, ms, 7), (0, begin, 3 * ms, second)])
+    assert replayed([run], 2) == pytest.approx([4 * ms])
+    (found,) = replayed([run], 2, last=[0], work_factor=0.25)
+    assert found / 1000 == pytest.approx(ns)
+
+
 def test_the_jvms_own_thread_that_looks_for_work_from_time_to_time_gets_it_at_once() -> None:
     """The VM's thread wakes up after 1000, finds nothing, and is given work at 1200; on a faster CPU that is at 600."""
     slices = [
@@ -312,6 +367,29 @@ def test_another_change_than_cores_may_gain_nothing(tmp_path: Path) -> None:
     faster, slower = (whatif(open_recording(path), [4], Change(1, clock=clock)).predicted[0] for clock in (2.0, 0.5))
     assert (faster.wall_ns, faster.high_ns) == (350 * US, 700 * US)
     assert (slower.wall_ns, slower.low_ns) == (1400 * US, 700 * US)
+
+
+def test_the_interval_has_how_much_another_run_of_a_program_computes_more_or_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asleep = [
+        Slice(0, 0, 0, 0, 200),
+        Slice(0, 200, 700, 700, 800, blocked_in=TIMED_FUTEX, irq=True),
+    ]  # computes for 300 us
+    path = write(tmp_path / "a.headway", asleep, 800, 1)
+    (alone,) = whatif(open_recording(path), [1]).predicted
+    monkeypatch.setattr(predictions, "RUNS_DIFFER", 0.1)
+    (found,) = whatif(open_recording(path), [1]).predicted
+    assert (alone.low_ns, alone.wall_ns, alone.high_ns) == (800 * US, 800 * US, 800 * US)
+    assert (found.low_ns, found.wall_ns, found.high_ns) == (770 * US, 800 * US, 830 * US)
+
+
+@pytest.mark.parametrize("has_gc", [True, False])
+def test_without_collections_it_is_said_that_a_larger_heap_takes_time_itself(tmp_path: Path, *, has_gc: bool) -> None:
+    path = write(tmp_path / "a.headway", EQUAL, 1200, 1)
+    found = whatif(open_recording(path), [1], Change(1, has_gc=has_gc))
+    assert found.predicted
+    assert ("HW893" in {each.id for each in found.notices}) is not has_gc
 
 
 def test_a_part_of_a_run_is_said_to_be_one(tmp_path: Path) -> None:

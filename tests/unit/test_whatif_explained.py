@@ -17,6 +17,7 @@ from headway.analyses.whatif.grid import grid
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange, Predicted, PredictedAccount
 from headway.report.terminal.console import make_console
+from headway.report.terminal.whatif import render_whatif
 from headway.report.terminal.whatif_account import render_predicted_accounts
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
@@ -144,7 +145,8 @@ def test_virtual_threads_leave_the_account_unknown_and_say_so(run: Run, tmp_path
     assert code == 0
     assert answer["changes"][0]["account"] is None
     assert answer["changes"][0]["next"] == {"cause": "serial_section", "place": None}
-    assert "HW862" in {each["id"] for each in answer["warnings"]}
+    (said,) = [each["message"] for each in answer["warnings"] if each["id"] == "HW862"]
+    assert said.endswith("lost cores: virtual threads wait for something")
 
 
 def test_of_two_recordings_the_one_whose_account_is_not_known_is_named(tmp_path: Path) -> None:
@@ -155,6 +157,18 @@ def test_of_two_recordings_the_one_whose_account_is_not_known_is_named(tmp_path:
         found = whatif(known, [2], Change(1), beside, is_explained=True)
         said = [each.message.partition(":")[0] for each in found.notices if each.id == "HW862"]
         assert said == named
+
+
+def test_pairs_that_begin_alike_are_told_apart_on_a_narrow_terminal(tmp_path: Path) -> None:
+    found = whatif(open_recording(CONTENDED.write(tmp_path / "a.headway")), [2], Change(1))
+    long = LockChange("com.acme.SomeClassOfALongName.someMethodOfALongName:12", is_removed=True)
+    pairs = [Change(2, locks=(long, replace(long, lock=f"com.acme.{name}:1"))) for name in ("First", "Second")]
+    printed = io.StringIO()
+    predicted = tuple(replace(found.predicted[0], change=each) for each in pairs)
+    render_whatif(replace(found, predicted=predicted), make_console(printed))
+    lines = printed.getvalue().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert all(any(name in line for line in lines) for name in ("First", "Second"))
 
 
 def test_without_every_wait_for_a_lock_the_other_changes_are_ranked(tmp_path: Path) -> None:

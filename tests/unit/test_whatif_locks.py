@@ -19,8 +19,8 @@ from headway.analyses.whatif.types import Change, LockChange
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
-from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
-from support.builders.replay_builder import NANOSLEEP, Held, Slice, acquired, plan, replayed, steps
+from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
+from support.builders.replay_builder import NANOSLEEP, NO_CALL, Held, Slice, acquired, plan, replayed, steps
 from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
@@ -76,6 +76,20 @@ def test_a_lock_that_stays_as_it_is_takes_as_long_as_it_took() -> None:
     run = steps(slices, 680, 2)
     waits = [held[0], held[1]._replace(asked=40), held[2]._replace(asked=200), held[3]._replace(asked=360)]
     assert replayed([run], 2, plans=[plan(run, acquired(waits), 1)]) == pytest.approx([680])
+
+
+def test_how_late_a_thread_was_that_found_the_lock_taken_again_delays_nobody() -> None:
+    """One thread has the lock until 100, and from 110 to 210 again, as the one that it woke runs at 180 and finds it taken."""
+    slices = [
+        Slice(0, 0, 0, 0, 220),
+        Slice(1, 0, 0, 0, 40),
+        Slice(1, 40, 100, 180, 180, 0),
+        Slice(1, 180, 210, 210, 310, 0),
+    ]
+    run = steps(slices, 310, 2)
+    locks = acquired([Held(0, 0, 0, 0, 100), Held(0, 0, 110, 110, 210), Held(0, 1, 40, 210, 310)])
+    for is_fair in (True, False):
+        assert replayed([run], 2, has_stolen=True, plans=[plan(run, locks, 1, is_fair)]) == pytest.approx([310])
 
 
 def test_a_sleep_with_the_lock_in_hand_goes_on_without_it() -> None:
@@ -182,9 +196,11 @@ CIRCLE = LockRecording(
     waits=[
         Wait(1, 0, 10, 200, owner=2, waker=2, waking=200, stack=0),
         Wait(2, 0, 20, 100, owner=0, waker=0, waking=100, stack=0),
+        Wait(1, 1, 210, 300, waker=2, waking=300, stack=0),
     ],
     holds=[LockHold(0, 0, 0, 100), LockHold(0, 2, 100, 200), LockHold(0, 1, 200, 310)],
     wall=320,
+    classes=["java.util.concurrent.locks.ReentrantLock$NonfairSync", "java.util.concurrent.CountDownLatch$Sync"],
     stacks=CONTENDED.stacks,
     wakers={1: [(2, 1), (2, 1)], 2: [(0, 1)]},
     facts={"recorded_cores": 3, "ended_by": "duration"},
@@ -202,6 +218,47 @@ def test_changes_of_locks_are_refused_where_who_comes_first_would_wait_for_who_c
     assert "HW837" in {each.id for each in ranked.notices}
     assert not any(each.change.locks for each in ranked.predicted)
     assert whatif(recording, [3], Change(1)).refused is None
+
+
+FAULT = replace(
+    CIRCLE,
+    threads=[
+        FakeThread(states=[("R", 130)]),
+        FakeThread(states=[("R", 10), ("B", 190), ("R", 10), ("B", 5), ("R", 105)]),
+        FakeThread(states=[("R", 20), ("B", 80), ("R", 200)]),
+    ],
+    waits=CIRCLE.waits[:2],
+    holds=[LockHold(0, 0, 0, 100), LockHold(0, 2, 100, 200), LockHold(0, 1, 200, 225)],
+    classes=CIRCLE.classes[:1],
+    wakers={1: [(2, 1), (2, NO_CALL)], 2: [(0, 1)]},
+)
+"""As CIRCLE, and thread 1 waits for 5, in a page fault, for a lock of the kernel that thread 2 has until then."""
+
+
+def test_a_lock_of_the_kernel_makes_no_circle_with_locks_of_the_program(tmp_path: Path) -> None:
+    """Thread 1 gets the lock at 100, and waits as long as it did: until 115. So thread 2 gets it at 125, and is done at 325."""
+    found = whatif(
+        open_recording(FAULT.write(tmp_path / "a.headway")), [3], Change(1, locks=(change(is_removed=True),))
+    )
+    assert found.refused is None
+    assert found.replays[0].replayed_ns == 325
+    assert found.predicted[0].wall_ns == 220
+
+
+def test_a_thread_that_the_jvm_sees_go_on_before_the_kernel_does_has_its_lock_then() -> None:
+    """Thread 1 finds the lock taken again at 65, and is woken at 90: it has it at 95, and runs from 100 on by the kernel."""
+    slices = [
+        Slice(0, 0, 0, 0, 130),
+        Slice(1, 0, 0, 0, 10),
+        Slice(1, 10, 50, 65, 70, waker=0),
+        Slice(1, 70, 90, 100, 200, waker=0),
+    ]
+    run = steps(slices, 200, 2)
+    locks = acquired([Held(0, 0, 0, 0, 50), Held(0, 0, 60, 60, 90), Held(0, 1, 10, 95, 190)])
+    unchanged: dict[str, Any] = {"waking_factor": 0.0, "plans": [plan(run, locks, 1)]}
+    assert replayed([run], 2, last=[1], **unchanged) == pytest.approx([50 + 5 + 100])
+    assert replayed([run], 2, last=[0], **unchanged) == pytest.approx([145 + 70])
+    assert replayed([run], 2, last=[1], plans=[plan(run, locks, 1, gone={0: 1})]) == pytest.approx([115])
 
 
 # --- names -------------------------------------------------------------------------------------------------------------
@@ -236,6 +293,46 @@ def test_a_lock_of_a_library_that_a_ranking_leaves_out_is_named_with_how_long_it
     assert not any(each.change.locks for each in found.predicted)
     known = ranking(open_recording(CONTENDED.write(tmp_path / "b.headway")))
     assert "HW873" not in {each.id for each in known.notices}
+
+
+POOL_FRAMES = (
+    ("java.util.concurrent.locks.LockSupport", "park"),
+    ("java.util.concurrent.LinkedBlockingDeque", "takeFirst"),
+    ("com.acme.Pool", "borrow"),
+)
+POOLED = replace(
+    CONTENDED,
+    threads=[
+        CONTENDED.threads[0],
+        FakeThread(states=[("R", 10), ("B", 20), ("R", 10), *CONTENDED.threads[1].states[1:]]),
+    ],
+    waits=[Wait(1, 1, 10, 30, owner=0, waker=0, waking=30, stack=0), *CONTENDED.waits],
+    holds=[LockHold(1, 0, 0, 30), *CONTENDED.holds],
+    classes=["java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", LOCK_CLASS],
+    stacks=[POOL_FRAMES],
+    wakers={**CONTENDED.wakers, 1: [(0, 1), (0, 1), (0, 1)]},
+)
+"""Both threads wait for 360 at the line where a pool has nothing left, and the second one for 20 at its lock, once."""
+POOL_PLACE = "com.acme.Pool.borrow:2"
+
+
+def test_a_line_of_a_pool_whose_lock_was_waited_for_is_left_out_of_a_ranking_and_its_lock_is_not_called_so(
+    tmp_path: Path,
+) -> None:
+    found = ranking(open_recording(POOLED.write(tmp_path / "a.headway")))
+    (left_out,) = (each.message for each in found.notices if each.id == "HW873")
+    assert f"for 360 ns in all threads waited for locks that are not among the changes shown: {POOL_PLACE}" in left_out
+    assert {lock.lock for each in found.predicted for lock in each.change.locks} <= {"ReentrantLock@1001"}
+
+
+def test_a_change_of_a_line_says_how_long_threads_waited_there_for_what_stays(tmp_path: Path) -> None:
+    recording = open_recording(POOLED.write(tmp_path / "a.headway"))
+    for name in (POOL_PLACE, "Pool.borrow:2"):
+        found = whatif(recording, [2], Change(1, locks=(change(name, is_removed=True),)))
+        (said,) = (each.message for each in found.notices if each.id == "HW892")
+        assert f"at {name} threads also waited 360 ns" in said
+    alone = whatif(recording, [2], Change(1, locks=(change("1001", is_removed=True),)))
+    assert "HW892" not in {each.id for each in alone.notices}
 
 
 SEMAPHORE = ("java.util.concurrent.Semaphore$NonfairSync",)

@@ -17,6 +17,8 @@ from headway.store import open_recording
 from support.builders import sample_builder
 from support.builders.replay_builder import TIMED_FUTEX, Slice, write
 
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
+
 Run = Callable[..., tuple[int, str, str]]
 US = 1000
 PARSE = ("java.lang.Thread.run", "com.acme.Main.run", "com.acme.Parser.parse", "com.acme.Lexer.next")

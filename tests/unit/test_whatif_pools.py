@@ -10,14 +10,18 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.common.causes import BLOCKED
 from headway.analyses.whatif import pool_changes
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.types import Change, LockChange, PoolChange, WhatIf
 from headway.errors import HeadwayError
+from headway.report.terminal.whatif_account import limit_of
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import ORIGIN, FakeThread
+
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
 
 Run = Callable[..., tuple[int, str, str]]
 FUTEX, NANOSLEEP = 1, 3
@@ -61,9 +65,9 @@ def pool(stack: Any = GETS_TASK) -> LockRecording:
     )
 
 
-def in_ms(path: Path) -> Path:
+def in_ms(path: Path, its: LockRecording | None = None) -> Path:
     """Write the same with times in ms."""
-    its = pool()
+    its = its or pool()
     tables = {
         "slice": its._slices(),
         "blocker": [its._blocker(0), its._blocker(1)],
@@ -73,8 +77,8 @@ def in_ms(path: Path) -> Path:
         name: [{key: longer_ns(key, value) for key, value in row.items()} for row in rows]
         for name, rows in tables.items()
     }
-    threads = [named([("R", 300 * MS)], name) for name in NAMES]
-    return synthetic.write(path, threads, 300 * MS, activity=[], tables={**longer, **its._stacks()}, **its.facts)
+    threads = [named([("R", its.wall * MS)], name) for name in NAMES]
+    return synthetic.write(path, threads, its.wall * MS, activity=[], tables={**longer, **its._stacks()}, **its.facts)
 
 
 def longer_ns(key: str, value: Any) -> Any:
@@ -161,6 +165,30 @@ def test_one_worker_does_several_small_tasks_in_the_time_of_a_large_one(tmp_path
     assert found.predicted[0].low_ns == pytest.approx(420 * MS, rel=0.01)
 
 
+def test_a_stretch_with_four_times_the_waits_of_most_is_likely_four_tasks(tmp_path: Path) -> None:
+    """Times in ms. A worker sleeps 100 and computes 10 four times without a wait for a task, the other one three times with one.
+
+    With a worker for each task the last of those is done at 342, and the main thread computes 5; as one the four take until 451.
+    """
+    main = [("R", 11), ("B", 110), ("R", 1), ("B", 110), ("R", 1), ("B", 218), ("R", 5)]
+    first = [("B", 10), ("R", 1), *[("B", 100), ("R", 10)] * 4]
+    other = [("B", 10), ("R", 1), ("B", 100), ("R", 9), *[("B", 1), ("R", 1), ("B", 100), ("R", 9)] * 2]
+    idle = [(1, 0, 10), (2, 0, 10), (2, 120, 121), (2, 231, 232)]
+    waits = [Wait(who, 0, since, to, waker=0, waking=to, stack=0) for who, since, to in idle]
+    asleep, woken = (-1, NANOSLEEP), (0, FUTEX)
+    recording = replace(
+        pool(),
+        threads=[named(each, name) for each, name in zip((main, first, other), NAMES, strict=True)],
+        waits=[*waits, Wait(0, 1, 233, 451, waker=1, waking=451, stack=1)],
+        wall=456,
+        wakers={0: [asleep, asleep, (1, FUTEX)], 1: [woken, *[asleep] * 4], 2: [woken, asleep] * 3},
+    )
+    path = in_ms(tmp_path / "a.headway", recording)
+    (found,) = whatif(open_recording(path), [4], Change(1, pools=(PoolChange("pool-1", 16),))).predicted
+    assert found.wall_ns == pytest.approx(347 * MS, rel=0.01)
+    assert found.high_ns == pytest.approx(456 * MS, rel=0.01)
+
+
 def test_tasks_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
     recording = pool()
     threads = [*recording.threads]
@@ -199,5 +227,28 @@ def test_a_predicted_run_of_tasks_has_no_account_and_says_so(tmp_path: Path, run
     path = pool().write(tmp_path / "a.headway")
     code, out, err = run("whatif", path, "--pool", "pool-1=1", "--explain", "--json")
     assert code == 0
-    assert json.loads(out)["changes"][0]["account"] is None
-    assert "HW862" in out + err
+    answer = json.loads(out)
+    assert answer["changes"][0]["account"] is None
+    (said,) = [each["message"] for each in answer["warnings"] if each["id"] == "HW862"]
+    assert "a pool is changed" in said
+    assert "virtual threads" not in said
+    assert not err
+
+
+def test_what_nobody_knows_of_a_run_with_another_pool_is_not_put_down_to_its_recording(
+    tmp_path: Path, run: Run
+) -> None:
+    path = pool().write(tmp_path / "a.headway")
+    code, out, _ = run("whatif", path, "--pool", "pool-1=1")
+    said = " ".join(out.split())
+    assert code == 0
+    assert "mostly one thread is ready; what threads wait for then is not known without an account (a pool is" in said
+    assert "nobody waited for anything but it" not in said
+
+
+def test_threads_that_wait_in_a_run_without_an_account_wait_for_what_is_unknown(tmp_path: Path) -> None:
+    (found,) = whatif(
+        open_recording(pool().write(tmp_path / "a.headway")), [4], Change(1, pools=(PoolChange("pool-1", 1),))
+    ).predicted
+    assert limit_of(replace(found, next_cause=BLOCKED)) == "unknown"
+    assert limit_of(replace(found, next_cause=BLOCKED, without_account=None)) == "blocked"

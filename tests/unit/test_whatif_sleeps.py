@@ -20,6 +20,8 @@ from support.builders.lock_builder import LockRecording, Wait
 from support.builders.replay_builder import TIMED_FUTEX, Slice, write
 from support.builders.synthetic import FakeThread
 
+pytestmark = pytest.mark.usefixtures("intervals_of_one_run")
+
 Run = Callable[..., tuple[int, str, str]]
 US = 1000
 SLEEPS = [

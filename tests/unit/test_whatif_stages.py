@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.types import BalanceChange, Change, MethodChange, QueueChange, WhatIf
 from headway.errors import HeadwayError
 from headway.store import open_recording
+from support.builders.edited_manifest import take_tables_as_they_are
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread
 
@@ -77,15 +80,51 @@ def test_with_room_for_all_a_thread_does_not_wait_for_room(tmp_path: Path, name:
     assert "HW887" in {each.id for each in found.notices}
 
 
+def test_a_stage_that_a_virtual_thread_ended_is_refused(tmp_path: Path) -> None:
+    """It is none of the threads whose steps are known."""
+    (wait,) = STAGE.waits
+    reason = refused(replace(STAGE, waits=[replace(wait, waker=-1)]), tmp_path, balanced=(BalanceChange(PLACE),))
+    assert "HW889" in reason
+    assert "virtual threads" in reason
+
+
+def test_a_thread_whose_record_is_lost_has_no_part_that_is_known(tmp_path: Path) -> None:
+    path = STAGE.write(tmp_path / "a.headway")
+    rows = pq.read_table(path / "block.parquet")
+    wakers = pa.array([300] * rows.num_rows, rows.schema.field("waker_thread_id").type)
+    pq.write_table(
+        rows.set_column(rows.column_names.index("waker_thread_id"), "waker_thread_id", wakers), path / "block.parquet"
+    )
+    take_tables_as_they_are(path)
+    with pytest.raises(HeadwayError, match="HW889"):
+        whatif(open_recording(path), [2], Change(1, balanced=(BalanceChange(PLACE),)))
+
+
 def test_a_queue_that_would_be_full_again_is_said_to_need_more_room(tmp_path: Path) -> None:
     found = asked(FULL, tmp_path, queues=(QueueChange(QUEUE, 1),))
-    assert "HW891" in {each.id for each in found.notices}
+    (notice,) = (each for each in found.notices if each.id == "HW891")
+    assert f"--queue '{QUEUE}=10'" in notice.remedy
+
+
+def test_of_several_queues_it_is_said_that_room_lacks_where_all_of_it_together_is_too_little(tmp_path: Path) -> None:
+    """One wait is ahead of all queues, whichever it is of: room for 1 in one of them may be enough."""
+    found = asked(FULL, tmp_path, queues=(QueueChange(QUEUE, 1), QueueChange("Condition@1000", 5)))
+    ids = {each.id for each in found.notices}
+    assert ("HW887" in ids, "HW891" in ids) == (True, False)
 
 
 def test_a_queue_that_nobody_waited_for_room_in_is_refused_with_those_there_are(tmp_path: Path) -> None:
     reason = refused(FULL, tmp_path, queues=(QueueChange("Reader.runs:4", 10),))
     assert "HW884" in reason
     assert QUEUE in reason
+
+
+def test_a_queue_that_would_be_refused_is_not_offered(tmp_path: Path) -> None:
+    unknown = replace(FULL, wakers={}, waits=[Wait(0, 0, 10, 100, stack=0)])
+    reason = refused(unknown, tmp_path, queues=(QueueChange("Reader.runs:4", 10),))
+    assert "HW884" in reason
+    assert QUEUE not in reason
+    assert "of no other is it known" in reason
 
 
 def test_a_queue_without_room_is_refused(tmp_path: Path) -> None:
@@ -104,6 +143,11 @@ def test_equal_parts_of_a_stage_take_their_mean(tmp_path: Path, name: str) -> No
     found = asked(STAGE, tmp_path, balanced=(BalanceChange(name),))
     assert found.predicted[0].wall_ns == pytest.approx(2010, abs=10)
     assert "HW890" in {each.id for each in found.notices}
+
+
+def test_a_place_that_is_named_twice_has_its_parts_made_equal_once(tmp_path: Path) -> None:
+    found = asked(STAGE, tmp_path, balanced=(BalanceChange(PLACE), BalanceChange("Frame.render:5")))
+    assert found.predicted[0].wall_ns == pytest.approx(2010, abs=10)
 
 
 def test_a_place_at_which_nobody_waits_for_others_is_refused_with_those_there_are(tmp_path: Path) -> None:

@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { axisMoment, coreTime, duration, moment, number3, percent, prefixOf, tick, ticks } from "../src/ui/format";
+import {
+  axisMoment,
+  coreTime,
+  duration,
+  moment,
+  number3,
+  percent,
+  prefixOf,
+  tick,
+  ticks,
+  withoutMiddle,
+} from "../src/ui/format";
 import { clamp, pan, zoom } from "../src/ui/span";
 
 describe("figures for people", () => {
@@ -45,10 +56,19 @@ describe("figures for people", () => {
   });
 });
 
+describe("names without room", () => {
+  it("keep their ends, in which names of threads differ", () => {
+    expect(withoutMiddle("http-nio-8080-exec-5", 30)).toBe("http-nio-8080-exec-5");
+    expect(withoutMiddle("http-nio-8080-exec-5", 13)).toBe("http-n…exec-5");
+    expect(withoutMiddle("http-nio-8080-exec-5", 2)).toBe("h…5");
+  });
+});
+
 describe("ticks", () => {
   it("are round and inside", () => {
     expect(ticks(0, 10, 5)).toEqual([0, 2, 4, 6, 8, 10]);
     expect(ticks(3, 3, 5)).toEqual([3]);
+    expect(ticks(0, 4.9, 2)).toEqual([0, 2, 4]);
   });
 });
 

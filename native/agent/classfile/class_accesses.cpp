@@ -15,8 +15,9 @@ namespace {
 
 // Longer methods are never compiled (HugeMethodLimit), and then some hundred times as slow.
 constexpr size_t kMostCompiled = 8000;
+constexpr size_t kFarthestJump = 32767;
 constexpr size_t kMostBytes = 12;  // of what is inserted at one place for one purpose
-constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2;
+constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2, kMoreStackWithLines = 3;
 
 enum Opcodes : uint8_t {
   kSipush = 17,
@@ -48,6 +49,12 @@ std::vector<uint8_t> copy_of_object(const ObjectTouch& touch) {
   }
 }
 
+// The same, with the index of an element above it.
+std::vector<uint8_t> copy_of_place(const ObjectTouch& touch) {
+  if (touch.kind != Access::kArrayWrite) return copy_of_object(touch);
+  return touch.is_wide ? std::vector<uint8_t>{kDup2X2, kPop2, kDup2X2} : std::vector<uint8_t>{kDupX2, kPop, kDup2X1};
+}
+
 // The calls of the hook class, whose constants are made when they are first needed.
 class Calls {
  public:
@@ -59,6 +66,15 @@ class Calls {
   std::vector<uint8_t> touch(const ObjectTouch& touch, int32_t row) {
     return padded(copy_of_object(touch), row, method(touch_, "touch", "(Ljava/lang/Object;I)V"));
   }
+
+  std::vector<uint8_t> wrote(const ObjectTouch& touch, int32_t place) {
+    const bool is_element = touch.kind == Access::kArrayWrite;
+    const uint16_t called = is_element ? method(wrote_element_, "wroteElement", "(Ljava/lang/Object;II)V")
+                                       : method(wrote_field_, "wroteField", "(Ljava/lang/Object;I)V");
+    return padded(copy_of_place(touch), place, called);
+  }
+
+  std::vector<uint8_t> unnoted() { return padded({}, {}, method(unnoted_, "unnoted", "()V")); }
 
   std::vector<uint8_t> made(NewObject::Where where) {
     constexpr std::string_view kDescriptor = "(Ljava/lang/Object;)V";
@@ -91,36 +107,65 @@ class Calls {
 
   NewConstants added_;
   std::string_view hook_class_;
-  uint16_t owner_ = 0, count_ = 0, touch_ = 0, made_ = 0, made_all_ = 0;
+  uint16_t owner_ = 0, count_ = 0, touch_ = 0, unnoted_ = 0, made_ = 0, made_all_ = 0;
+  uint16_t wrote_field_ = 0, wrote_element_ = 0;
 };
 
 // What is to be counted in a method.
 struct Plan {
   AccessPieces pieces;
   OwnerSites sites;
-  bool lacks_room = false;  // for owners
+  bool lacks_room = false;  // for notes of who writes
+  std::vector<PlacedWrite> writes{};
+  uint32_t unplaced_writes = 0;  // for want of room
 };
 
 bool stays_compiled(size_t before, size_t inserted) {
   return before > kMostCompiled || before + inserted <= kMostCompiled;
 }
 
-// None: the code is malformed. Without owners where the code would become too long, or is already.
+// None: there is no room. What is too long to be compiled already may grow as far as jumps reach.
+std::optional<Plan> plan_with(const MethodAt& method, OwnerSites sites) {
+  std::vector<uint32_t> touched;
+  for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
+  std::optional<AccessPieces> rest = access_pieces(method.code, touched);
+  if (!rest) return std::nullopt;
+  const size_t places = sites.touches.size() + sites.made.size() + rest->pieces.size();
+  const size_t before = method.code.code.size(), room = before > kMostCompiled ? kFarthestJump : kMostCompiled;
+  if (before + places * kMostBytes > room) return std::nullopt;
+  return Plan{std::move(*rest), std::move(sites)};
+}
+
+// None: the code is malformed. With owners of what is written alone where the code would become too long, or is already: a write
+// that nobody notes makes what is known of its object wrong.
 std::optional<Plan> plan_of(const ClassParts& parts, const MethodAt& method, bool with_owners) {
   std::optional<AccessPieces> alone = access_pieces(method.code);
   if (!alone) return std::nullopt;
   if (!with_owners) return Plan{std::move(*alone), {}};
   OwnerSites sites = owner_sites(parts, method);
-  std::vector<uint32_t> touched;
-  for (const ObjectTouch& touch : sites.touches) touched.push_back(touch.at);
-  std::optional<AccessPieces> rest = access_pieces(method.code, touched);
-  const size_t places = sites.touches.size() + sites.made.size() + (rest ? rest->pieces.size() : 0);
-  if (!rest || method.code.code.size() + places * kMostBytes > kMostCompiled) return Plan{std::move(*alone), {}, true};
-  return Plan{std::move(*rest), std::move(sites)};
+  if (method.code.code.size() <= kMostCompiled) {
+    if (std::optional<Plan> all = plan_with(method, sites)) return all;
+  }
+  std::erase_if(sites.touches, [](const ObjectTouch& touch) { return !is_write(touch); });
+  sites.made.clear();
+  const bool has_writes = !sites.touches.empty();
+  std::optional<Plan> writes = has_writes ? plan_with(method, std::move(sites)) : std::nullopt;
+  return writes ? std::move(*writes) : Plan{std::move(*alone), {}, has_writes};
+}
+
+// Adds the calls that tell what is written to, if there is room for all of them.
+void plan_lines(const ClassParts& parts, const MethodAt& method, Plan& plan) {
+  std::vector<PlacedWrite> writes = placed_writes(parts, method);
+  const size_t others = plan.sites.touches.size() + plan.sites.made.size() + plan.pieces.pieces.size() + 1;
+  if (method.code.code.size() + (others + writes.size()) * kMostBytes > kMostCompiled) {
+    plan.unplaced_writes = static_cast<uint32_t>(writes.size());
+  } else {
+    plan.writes = std::move(writes);
+  }
 }
 
 // Of all methods; none: the class is malformed.
-std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, bool with_owners) {
+std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, bool with_owners, bool with_lines) {
   std::vector<Plan> found;
   for (const MethodAt& method : parts.methods) {
     if (method.attribute_at == 0) {
@@ -129,6 +174,7 @@ std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, bool with_own
     }
     std::optional<Plan> plan = plan_of(parts, method, with_owners);
     if (!plan) return std::nullopt;
+    if (with_lines) plan_lines(parts, method, *plan);
     found.push_back(std::move(*plan));
   }
   return found;
@@ -144,12 +190,24 @@ std::vector<AccessCounts> counters_of(std::span<const Plan> methods) {
   return found;
 }
 
+std::vector<WritePlace> places_of(std::span<const Plan> methods) {
+  std::vector<WritePlace> found;
+  for (const Plan& method : methods) {
+    for (const PlacedWrite& write : method.writes) {
+      if (std::ranges::find(found, write.place) == found.end()) found.push_back(write.place);
+    }
+  }
+  return found;
+}
+
 // What a whole class shares while its methods are changed.
 struct Counting {
   const ClassParts& parts;
   std::span<const AccessCounts> counters;
   int32_t first_counter;
   std::optional<int32_t> first_row;
+  std::span<const WritePlace> places;
+  std::optional<int32_t> first_place;
   Calls calls;
   std::vector<NewCode> codes{};
 };
@@ -161,6 +219,7 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
     std::vector<uint8_t>& there = at[{where, !only_from_above}];
     there.insert(there.end(), bytes.begin(), bytes.end());
   };
+  if (plan.lacks_room) put(0, true, counting.calls.unnoted());
   for (const NewObject& made : plan.sites.made) {
     const size_t next = made.behind + instruction_length(method.code.code, made.behind);
     put(static_cast<uint32_t>(next), true, counting.calls.made(made.where));
@@ -172,14 +231,14 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
   for (const ObjectTouch& touch : plan.sites.touches) {
     put(touch.at, false, counting.calls.touch(touch, *counting.first_row + static_cast<int32_t>(touch.kind)));
   }
+  for (const PlacedWrite& write : plan.writes) {
+    const auto place = std::ranges::find(counting.places, write.place) - counting.places.begin();
+    put(write.touch.at, false, counting.calls.wrote(write.touch, *counting.first_place + static_cast<int32_t>(place)));
+  }
   std::vector<Inserted> found;
   found.reserve(at.size());
   for (auto& [where, bytes] : at) found.push_back({where.first, !where.second, std::move(bytes)});
   return found;
-}
-
-bool is_write(const ObjectTouch& touch) {
-  return touch.kind == Access::kTupleWrite || touch.kind == Access::kArrayWrite;
 }
 
 uint32_t writes_of(const AccessCounts& counts) {
@@ -203,13 +262,16 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   }
   result.left_out += plan.pieces.uncounted;
   if (inserted.empty()) {
+    result.unplaced_writes += plan.unplaced_writes;
     result.methods_left_out += plan.pieces.uncounted > 0 ? 1 : 0;
     return true;
   }
   NewCode code{method.attributes_at, {}, method.attribute_at, {}};
   size_t bytes = 0;
   for (const Inserted& each : inserted) bytes += each.bytes.size();
-  const uint16_t more_stack = counting.first_row ? kMoreStackWithOwners : kMoreStack;
+  const uint16_t more_stack = counting.first_place ? kMoreStackWithLines
+                              : counting.first_row ? kMoreStackWithOwners
+                                                   : kMoreStack;
   const MoveOutcome outcome = stays_compiled(method.code.code.size(), bytes)
                                   ? move_code(counting.parts.file, method.code, inserted, more_stack, code.bytes)
                                   : MoveOutcome::kTooBig;
@@ -218,7 +280,9 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   if (is_done) counting.codes.push_back(std::move(code));
   (is_done ? result.instructions : result.left_out) += instructions;
   if (is_done && counting.first_row) result.without_owner += without_owner;
+  result.unplaced_writes += plan.unplaced_writes + (is_done ? 0 : static_cast<uint32_t>(plan.writes.size()));
   if (counting.first_row && (!is_done || plan.lacks_room)) {
+    result.has_unnoted |= !is_done;
     result.unseen_writes += writes + static_cast<uint32_t>(std::ranges::count_if(plan.sites.touches, is_write));
   }
   result.methods_left_out += is_done && plan.pieces.uncounted == 0 ? 0 : 1;
@@ -227,18 +291,18 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
 
 }  // namespace
 
-AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners) noexcept {
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners, bool with_lines) noexcept {
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return {};
-  const auto plans = plans_of(*parts, with_owners);
+  const auto plans = plans_of(*parts, with_owners, with_lines);
   if (!plans) return {};
-  return {true, parts->name, counters_of(*plans), std::ranges::any_of(*plans, [](const Plan& plan) {
-            return !plan.sites.touches.empty() || !plan.sites.made.empty();
-          })};
+  const bool has_owner_sites = std::ranges::any_of(
+      *plans, [](const Plan& plan) { return !plan.sites.touches.empty() || !plan.sites.made.empty(); });
+  return {true, parts->name, counters_of(*plans), has_owner_sites, places_of(*plans)};
 }
 
 CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
-                            std::optional<int32_t> first_row) noexcept {
+                            std::optional<int32_t> first_row, std::optional<int32_t> first_place) noexcept {
   CountedClass result;
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return result;
@@ -247,10 +311,11 @@ CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_vie
     result.outcome = InsertOutcome::kAlready;
     return result;
   }
-  const auto plans = plans_of(*parts, first_row.has_value());
+  const auto plans = plans_of(*parts, first_row.has_value(), first_place.has_value());
   if (!plans) return result;
+  const std::vector<WritePlace> places = places_of(*plans);
   const std::vector<AccessCounts> counters = counters_of(*plans);
-  Counting counting{*parts, counters, first_counter, first_row, {parts->file.count(), hook_class}};
+  Counting counting{*parts, counters, first_counter, first_row, places, first_place, {parts->file.count(), hook_class}};
   CountedClass counted;
   for (size_t i = 0; i < parts->methods.size(); ++i) {
     if (!count_in(counting, parts->methods[i], (*plans)[i], counted)) return result;

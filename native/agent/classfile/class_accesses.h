@@ -5,6 +5,10 @@
 // Where owners are asked for, accesses of objects have a call `touch(Object, int)` each instead, with the object and the
 // number of a row, and what makes new objects is followed by a call `made(Object)` (owner_sites.h).
 //
+// Where cache lines are asked for, writes to objects have, besides, a call `wroteField(Object, int)` or
+// `wroteElement(Object, int, int)` before them, with the object, the index and the number of what they write to
+// (write_places.h).
+//
 // Instructions that nothing is known about, or that leave no room, change nothing: such methods and classes are left
 // as they are, and what they do is counted as left out.
 //
@@ -20,6 +24,7 @@
 
 #include "agent/classfile/access_pieces.h"
 #include "agent/classfile/class_insert.h"
+#include "agent/classfile/write_places.h"
 
 namespace headway::agent {
 
@@ -29,8 +34,10 @@ struct AccessClass {
   std::string_view name;
   std::vector<AccessCounts> counters{};  // what each of the counters it needs stands for, each once
   bool has_owner_sites = false;          // with owners: something of it asks or notes whose objects are
+  std::vector<WritePlace> places{};      // with lines: what its code writes to, each once
 };
-AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners = false) noexcept;
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners = false,
+                        bool with_lines = false) noexcept;
 
 struct CountedClass {
   InsertOutcome outcome = InsertOutcome::kMalformed;
@@ -40,11 +47,14 @@ struct CountedClass {
   uint32_t methods_left_out = 0;  // methods that have such
   uint32_t without_owner = 0;     // accesses of objects that are counted without asking whose they are
   uint32_t unseen_writes = 0;     // with owners: writes to objects that others may have, after which nobody is noted
+  uint32_t unplaced_writes = 0;   // with lines: writes to objects that others may have, without a call
+  bool has_unnoted = false;       // some of them are in methods that do not call unnoted() when they begin
 };
 // `first_counter`: the number of the first of the counters of accesses_of(class_file); those after it follow. Numbers
 // are from -32,768 to 32,767.
 // `first_row`: of those of its kinds of accesses to objects, with owners.
+// `first_place`: of those of the places of accesses_of(class_file), with lines.
 CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
-                            std::optional<int32_t> first_row = {}) noexcept;
+                            std::optional<int32_t> first_row = {}, std::optional<int32_t> first_place = {}) noexcept;
 
 }  // namespace headway::agent

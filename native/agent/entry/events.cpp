@@ -133,11 +133,16 @@ void JNICALL on_virtual_thread_end(jvmtiEnv*, JNIEnv* jni, jthread thread) {
 }
 
 // GC events come on the VM thread, inside the pause: no JNI, almost no JVMTI.
-void JNICALL on_gc_start(jvmtiEnv*) { gc_start_ns.store(monotonic_ns(), std::memory_order_relaxed); }
+void JNICALL on_gc_start(jvmtiEnv*) {
+  agent().is_collecting.store(true);
+  gc_start_ns.store(monotonic_ns(), std::memory_order_relaxed);
+}
 
 void JNICALL on_gc_finish(jvmtiEnv*) {
   const int64_t start = gc_start_ns.exchange(0, std::memory_order_relaxed);
   agent().collections.fetch_add(1, std::memory_order_relaxed);
+  // Behind it: who sees this one sees that, too.
+  agent().is_collecting.store(false, std::memory_order_release);
   if (start == 0) return;  // the pause in which we were attached
   char cause[128];
   // The JVM takes its counters down when it dies.

@@ -108,10 +108,12 @@ void LockRecords::forget_some(LockThread& thread) noexcept {
   }
 }
 
-// The JVM's locks of classes have a name each: with a row for each of these, forgetting one would give no room.
+// The JVM's locks of classes have a name each, and so do objects that stand for classes: with a row for each of these,
+// forgetting one would give no room.
 uint32_t LockRecords::class_of_rest(uint32_t class_index) noexcept {
-  const bool is_class_lock = table_.class_name_of(class_index).starts_with(kClassLock);
-  return is_class_lock ? table_.class_index(kClassLock) : class_index;
+  const std::string_view name = table_.class_name_of(class_index);
+  if (name.ends_with(kOfClassObject)) return table_.class_index(kClassObject);
+  return name.starts_with(kClassLock) ? table_.class_index(kClassLock) : class_index;
 }
 
 // False while a thread still seems to block on it.

@@ -188,6 +188,15 @@ LockRecords::Found LockRecords::find_blocker(JavaSide& java, LockThread& thread,
   return found;
 }
 
+// Objects of one class that have names of their own: the JVM's locks of classes, and what stands for a class.
+size_t LockRecords::own_name(JavaSide& java, const Beginning& it, std::string_view class_name,
+                             char (&text)[kClassBytes]) noexcept {
+  if (it.kind == HW_BK_MONITOR && class_name == "int[]") return java.class_lock_name(it.blocker, text, sizeof(text));
+  if (class_name != kClassObject) return 0;
+  const size_t bytes = java.class_object_name(it.blocker, text, sizeof(text) - kOfClassObject.size());
+  return bytes == 0 ? 0 : bytes + kOfClassObject.copy(text + bytes, kOfClassObject.size());
+}
+
 LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, const Beginning& it) noexcept {
   const uint32_t slot = table_.take_slot();
   if (slot == 0) return {};
@@ -204,11 +213,11 @@ LockRecords::Found LockRecords::new_blocker(JavaSide& java, LockThread& thread, 
   facts.blocker_id = next_blocker_.fetch_add(1, std::memory_order_relaxed);
   facts.identity_hash = it.hash;
   facts.class_index = class_of(java, it, class_text, class_name);
-  if (it.kind == HW_BK_MONITOR && class_name == "int[]") {
-    if (const size_t bytes = java.class_lock_name(it.blocker, class_text, sizeof(class_text))) {
-      class_name = {class_text, bytes};
-      facts.class_index = table_.class_index(class_name);
-    }
+  if (const size_t bytes = own_name(java, it, class_name, class_text)) {
+    const std::string_view own(class_text, bytes);
+    const uint32_t index = table_.class_index(own);
+    if (index != 0) facts.class_index = index;  // else that of all such objects
+    class_name = own;
   }
   facts.kind = it.kind;
   facts.first_java_id = it.java_id;

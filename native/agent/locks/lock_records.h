@@ -29,6 +29,9 @@ using Object = void*;  // whatever JavaSide makes of it; nullptr: a park without
 inline constexpr std::string_view kClassLock = "class initialisation";
 // What virtual threads in Thread.sleep are said to wait for.
 inline constexpr std::string_view kSleep = "java.lang.Thread.sleep";
+// What static synchronized methods lock, and how such an object is named: "com.acme.Store.class".
+inline constexpr std::string_view kClassObject = "java.lang.Class";
+inline constexpr std::string_view kOfClassObject = ".class";
 
 // Asked on the calling thread, with nothing locked.
 class JavaSide {
@@ -42,6 +45,8 @@ class JavaSide {
   // Of an int[] whose monitor the thread is about to enter: what it is called where it is a lock of the JVM's own
   // (class_locks.cpp), beginning with kClassLock. 0: it is the program's.
   virtual size_t class_lock_name(Object int_array, char* out, size_t capacity) noexcept = 0;
+  // Of an object of kClassObject: the class that it stands for, as Java writes it. 0: not known.
+  virtual size_t class_object_name(Object class_object, char* out, size_t capacity) noexcept = 0;
   // A reference to the class of an object, and whether an object is of exactly that class.
   virtual Identity::Ref keep_class_weakly(Object object) noexcept = 0;  // 0: no memory
   virtual bool is_of(Identity::Ref type, Object object) noexcept = 0;
@@ -130,6 +135,8 @@ class LockRecords {
   uint32_t class_of_rest(uint32_t class_index) noexcept;
   // The number of an object's class in the table, and its name, for which there is room in `text`.
   uint32_t class_of(JavaSide& java, const Beginning& it, char (&text)[kClassBytes], std::string_view& name) noexcept;
+  static size_t own_name(JavaSide& java, const Beginning& it, std::string_view class_name,
+                         char (&text)[kClassBytes]) noexcept;
   // Programs make new objects of a few classes to wait on by the thousands; those of others are asked for their name.
   struct KnownClass {
     std::atomic<Identity::Ref> ref;

@@ -139,7 +139,7 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
   }
   unsigned char* const memory = blocks_.size() < kMostBlocks ? take_memory() : nullptr;
   if (memory == nullptr) return std::nullopt;
-  blocks_.push_back({memory});
+  blocks_.push_back({memory, reinterpret_cast<uint64_t*>(memory + kHeadBytes)});
   return static_cast<uint32_t>(blocks_.size() - 1);
 }
 
@@ -169,9 +169,7 @@ void AccessCounters::set_key(Block& block, int64_t key) noexcept {
   __atomic_store_n(head - kKey, key, __ATOMIC_RELEASE);
 }
 
-uint64_t* AccessCounters::counters_of(const Block& block) noexcept {
-  return reinterpret_cast<uint64_t*>(block.memory + kHeadBytes);
-}
+uint64_t* AccessCounters::counters_of(const Block& block) noexcept { return block.counters; }
 
 std::map<uint32_t, AccessCounters::Sums> AccessCounters::sums_of(const Block& block) const noexcept {
   std::map<uint32_t, Sums> found;
@@ -261,25 +259,14 @@ uint64_t AccessCounters::total(const Sums& sums) noexcept {
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
-bool AccessCounters::start_windows() noexcept {
+void AccessCounters::start_windows() noexcept {
   const std::lock_guard locked(mutex_);
-  const size_t words = (block_bytes() - kHeadBytes) / sizeof(uint64_t);
-  return windows_.start({kCounters, rules_.any() ? kOwnedRows : 0, kRowWords, words});
-}
-
-std::vector<AccessWindows::Words> AccessCounters::words_in_use() const noexcept {
-  std::vector<AccessWindows::Words> found{{0, next_counter_}};
-  for (size_t rule = 0; rule < kOwnerRules; ++rule) {
-    if (!rules_.has(rule)) continue;
-    const size_t rows = kCounters + rule * kRuleWords;
-    found.push_back({rows, owned_.size() * HW_OWNED_KINDS * kRowWords});
-    found.push_back({rows + size_t{kOwnedRows} * kRowWords, kPairBytes / sizeof(uint64_t)});
-  }
-  return found;
+  windows_.start(kCounters);
 }
 
 std::vector<AccessWindows::Counting> AccessCounters::all_counting() const noexcept {
   std::vector<AccessWindows::Counting> found;
+  found.reserve(by_key_.size());
   for (const auto& [key, number] : by_key_) found.push_back(counting_of(blocks_[number]));
   return found;
 }
@@ -291,48 +278,52 @@ void AccessCounters::look_before_window() noexcept {
 
 void AccessCounters::begin_window() noexcept {
   const std::lock_guard locked(mutex_);
-  windows_.begin_window(all_counting(), words_in_use());
+  windows_.begin_window(all_counting(), next_counter_);
 }
 
 void AccessCounters::end_window() noexcept {
   const std::lock_guard locked(mutex_);
-  windows_.end_window(all_counting(), words_in_use());
+  windows_.end_window(all_counting(), next_counter_);
 }
 
 void AccessCounters::end_windows() noexcept {
   const std::lock_guard locked(mutex_);
   if (!windows_.is_on()) return;
-  for (const AccessWindows::Counting& each : all_counting()) windows_.end_thread(each, words_in_use());
+  for (const AccessWindows::Counting& each : all_counting()) windows_.end_thread(each, next_counter_);
   windows_.end();
 }
 
-// False: there is no memory.
+// False: there is no memory, or no number for the block that leaves room for its groups.
 bool AccessCounters::begin_windowed(Block& block, int64_t key) noexcept {
-  block.windowed = WindowedThread::make(windows_.words());
+  if (block.serial >> HW_WINDOW_GROUP_SHIFT != 0) return false;
+  block.windowed = WindowedThread::make(kCounters);
   if (block.windowed == nullptr) return false;
   block.work_written = {};
   block.by_group.resize(WindowedThread::kAll);
   for (uint32_t group = 0; group < WindowedThread::kAll; ++group) {
     Block& part = block.by_group[group];
-    const auto* const words = reinterpret_cast<const unsigned char*>(block.windowed->group(group));
-    part.memory = const_cast<unsigned char*>(words) - kHeadBytes;  // it has no head; nothing looks there
+    part.counters = block.windowed->counters_of_group(group);
     part.key = key;
-    part.owner = block.owner;
     part.serial = block.serial | group << HW_WINDOW_GROUP_SHIFT;
   }
   return true;
 }
 
-hw_access_window AccessCounters::window_of(const Block& block, uint32_t group) noexcept {
+hw_access_window AccessCounters::window_of(const Block& block, uint32_t group) const noexcept {
   const WindowWork& work = block.windowed->work(group);
   hw_access_window record{};
   record.java_id = java_id(block.key);
   record.block = block.by_group[group].serial;
-  record.sums[HW_MARKS_IN] = work.marks_in;
-  record.sums[HW_MARKS_BETWEEN] = work.marks_between;
-  record.sums[HW_MARKS_BEFORE] = work.marks_before;
-  record.sums[HW_CPU_IN] = static_cast<uint64_t>(work.cpu_in_ns);
-  record.sums[HW_CPU_BETWEEN] = static_cast<uint64_t>(work.cpu_between_ns);
+  record.sums[HW_CPU_IN] = static_cast<uint64_t>(work.in_ns);
+  record.sums[HW_CPU_OWN] = static_cast<uint64_t>(work.own_ns);
+  record.sums[HW_CPU_BETWEEN] = static_cast<uint64_t>(work.between_ns);
+  record.sums[HW_CPU_BEFORE] = static_cast<uint64_t>(work.before_ns);
+  record.sums[HW_CPU_UNSEEN] = static_cast<uint64_t>(work.unseen_ns);
+  if (group > 0) return record;
+  const MarkCheck check = block.windowed->check(next_counter_);
+  record.sums[HW_MARKS] = check.passed;
+  record.sums[HW_MARKS_WRONG] = check.wrong;
+  record.sums[HW_MARKS_LARGEST] = check.largest;
   return record;
 }
 

@@ -49,8 +49,8 @@ class AccessCounters {
   // by owner. `ids`: where threads that end give back the numbers for objects that they have left.
   bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr) noexcept;
 
-  // Counts in windows (access_windows.h), the first of which is open from now on. Once, behind start(). False: no memory.
-  bool start_windows() noexcept;
+  // Counts in windows (access_windows.h), the first of which is open from now on; not with owners. Once, behind start().
+  void start_windows() noexcept;
   bool has_windows() const noexcept { return windows_.is_on(); }
   // Only by the thread that begins and ends windows.
   std::span<const uint8_t> switches() const noexcept { return windows_.switches(); }
@@ -83,7 +83,7 @@ class AccessCounters {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return;
     Block& block = blocks_[found->second];
-    if (block.windowed != nullptr) windows_.end_thread(counting_of(block), words_in_use());
+    if (block.windowed != nullptr) windows_.end_thread(counting_of(block), next_counter_);
     write_parts(block, true, write);
     release(found->second);
     by_key_.erase(found);
@@ -104,6 +104,8 @@ class AccessCounters {
   // How many numbers owners have, those of unknown ones and of virtual threads included.
   uint32_t owners() const noexcept { return next_owner_; }
   uint32_t owners_left_out() const noexcept { return owners_left_out_; }
+  // Whether rows of threads that count in windows are in none, or in those of all threads.
+  bool has_full_rows() const noexcept { return rows_ >= kMostRows; }
   uint32_t threads_left_out() const noexcept { return static_cast<uint32_t>(left_out_.size()); }
 
  private:
@@ -121,13 +123,14 @@ class AccessCounters {
   };
   struct Block {
     unsigned char* memory;
+    uint64_t* counters = nullptr;
     int64_t key = 0;
     uint32_t serial = 0;
     uint32_t owner = kUnknownOwner;                // the number of its thread as an owner
     std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all sums, when they were handed on last
     std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by rule and owner
     std::unique_ptr<WindowedThread> windowed{};    // null: everything is counted
-    std::vector<Block> by_group{};                 // what was counted in windows, as if it were another block's
+    std::vector<Block> by_group{};                 // what was counted in windows, as if it were other blocks'
     std::array<uint64_t, WindowedThread::kAll> work_written{};
   };
 
@@ -135,9 +138,8 @@ class AccessCounters {
     return {block.windowed.get(), counters_of(block)};
   }
   std::vector<AccessWindows::Counting> all_counting() const noexcept;
-  std::vector<AccessWindows::Words> words_in_use() const noexcept;
   bool begin_windowed(Block& block, int64_t key) noexcept;
-  static hw_access_window window_of(const Block& block, uint32_t group) noexcept;
+  hw_access_window window_of(const Block& block, uint32_t group) const noexcept;
 
   static uint64_t* counters_of(const Block& block) noexcept;
   static void set_key(Block& block, int64_t key) noexcept;
@@ -162,17 +164,16 @@ class AccessCounters {
   static uint64_t total(const Sums& sums) noexcept;
   static uint64_t java_id(int64_t key) noexcept;
 
-  // Of a thread that counts in windows: by group, and its work.
+  // Of a thread that counts in windows by group, and what it did in each.
   template <typename Write>
   uint32_t write_parts(Block& block, bool is_last, Write write) noexcept {
     if (block.windowed == nullptr) return write_block(block, is_last, write) + write_pairs(block, is_last, write);
     uint32_t written = 0;
     for (uint32_t group = 0; group < block.by_group.size(); ++group) {
-      written += write_block(block.by_group[group], is_last, write);
-      written += write_pairs(block.by_group[group], is_last, write);
+      written += write_block(block.by_group[group], is_last && group == 0, write);
       if constexpr (std::is_invocable_v<Write, hw_access_window>) {
         const hw_access_window record = window_of(block, group);
-        const uint64_t sum = std::accumulate(std::begin(record.sums), std::end(record.sums), uint64_t{0});
+        const uint64_t sum = record.sums[HW_CPU_IN] + record.sums[HW_CPU_BETWEEN] + record.sums[HW_MARKS];
         if (sum == block.work_written[group]) continue;
         block.work_written[group] = sum;
         write(record);

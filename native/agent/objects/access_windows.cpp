@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
 
 namespace headway::agent {
 namespace {
 
 // Marks may be one in so many of all that is counted: so much is spent on counting between windows.
 constexpr uint64_t kMostMarks = 100;
-constexpr size_t kParts = WindowedThread::kAll + 2;
+// Of fewer marks in a window, or in the spell before it, does not follow how much the thread did.
+constexpr uint64_t kFewMarks = 30;
+constexpr size_t kParts = WindowedThread::kAll + 5;
 
 int64_t now_of(clockid_t clock) {
   timespec ts{};
@@ -40,179 +41,157 @@ std::unique_ptr<WindowedThread> WindowedThread::make(size_t words) noexcept {
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   madvise(at, bytes, MADV_NOHUGEPAGE);
-  std::unique_ptr<WindowedThread> made(new (std::nothrow) WindowedThread(static_cast<uint64_t*>(at), words));
-  if (made == nullptr) {
+  std::unique_ptr<WindowedThread> thread(new (std::nothrow) WindowedThread(static_cast<uint64_t*>(at), words));
+  if (thread == nullptr) {
     munmap(at, bytes);
     return nullptr;
   }
-  made->clock_ = cpu_clock_of_this_thread();
-  made->cpu_ns_ = std::max<int64_t>(0, now_of(made->clock_));
-  return made;
+  thread->clock_ = cpu_clock_of_this_thread();
+  thread->cpu_ns_ = std::max<int64_t>(0, now_of(thread->clock_));
+  return thread;
 }
 
 WindowedThread::~WindowedThread() { munmap(memory_, words_ * kParts * sizeof(uint64_t)); }
 
-int64_t WindowedThread::cpu_since_edge() noexcept {
-  const int64_t now_ns = now_of(clock_);
-  if (now_ns < cpu_ns_) return 0;  // the thread has ended
-  const int64_t since_ns = now_ns - cpu_ns_;
-  cpu_ns_ = now_ns;
-  return since_ns;
+int64_t WindowedThread::cpu_since_edge() const noexcept {
+  return std::max<int64_t>(0, now_of(clock_) - cpu_ns_);  // 0: the thread has ended
+}
+
+MarkCheck WindowedThread::check(size_t words_in_use) const noexcept {
+  MarkCheck found;
+  double wrong = 0;
+  for (size_t word = 0; word < words_in_use; ++word) {
+    const uint64_t times = passed()[word];
+    found.passed += times;
+    found.largest = std::max(found.largest, times);
+    wrong += std::abs(static_cast<double>(times) - estimated()[word]);
+  }
+  found.wrong = static_cast<uint64_t>(std::llround(wrong));
+  return found;
 }
 
 // --- all -------------------------------------------------------------------------------------------------------------
 
-bool AccessWindows::start(const Layout& layout) noexcept {
-  layout_ = layout;
-  in_windows_.assign(layout.counters + layout.rows, 0);
-  switches_.assign(layout.counters + layout.rows, kOn);
+void AccessWindows::start(size_t counters) noexcept {
+  in_windows_.assign(counters, 0);
+  switches_.assign(counters, kOn);
   is_open_ = true;
-  return true;
-}
-
-template <typename Visit>
-void AccessWindows::for_each_word(uint32_t place, Visit visit) const {
-  if (place < layout_.counters) return visit(size_t{place});
-  const size_t first = layout_.counters + (place - layout_.counters) * layout_.row_words;
-  for (size_t word = first; word < first + layout_.row_words; ++word) visit(word);
-}
-
-std::optional<uint32_t> AccessWindows::place_of(size_t word) const noexcept {
-  if (word < layout_.counters) return static_cast<uint32_t>(word);
-  const size_t row = (word - layout_.counters) / layout_.row_words;
-  return row < layout_.rows ? std::optional(static_cast<uint32_t>(layout_.counters + row)) : std::nullopt;
 }
 
 void AccessWindows::switch_all(bool on) noexcept { std::ranges::fill(switches_, on ? kOn : kOff); }
-
-uint64_t AccessWindows::marks_of(const uint64_t* words) const noexcept {
-  uint64_t sum = 0;
-  for (const uint32_t mark : marks_) for_each_word(mark, [&](size_t word) { sum += words[word]; });
-  return sum;
-}
-
-uint64_t AccessWindows::marks_since_edge(const Counting& counting) const noexcept {
-  const uint64_t* const before = counting.thread->before();
-  uint64_t sum = 0;
-  for (const uint32_t mark : marks_) {
-    for_each_word(mark, [&](size_t word) { sum += read(&counting.block[word]) - before[word]; });
-  }
-  return sum;
-}
 
 // The rarest of what windows have seen.
 void AccessWindows::choose_marks() noexcept {
   std::vector<uint32_t> seen;
   uint64_t all = 0;
-  for (uint32_t place = 0; place < in_windows_.size(); ++place) {
-    if (in_windows_[place] == 0) continue;
-    seen.push_back(place);
-    all += in_windows_[place];
+  for (uint32_t counter = 0; counter < in_windows_.size(); ++counter) {
+    if (in_windows_[counter] == 0) continue;
+    seen.push_back(counter);
+    all += in_windows_[counter];
   }
-  std::ranges::sort(seen, {}, [this](uint32_t place) { return in_windows_[place]; });
+  std::ranges::sort(seen, {}, [this](uint32_t counter) { return in_windows_[counter]; });
   marks_.clear();
   uint64_t sum = 0;
-  for (const uint32_t place : seen) {
-    sum += in_windows_[place];
+  for (const uint32_t counter : seen) {
+    sum += in_windows_[counter];
     if (sum > all / kMostMarks) break;
-    marks_.push_back(place);
-  }
-}
-
-void AccessWindows::take_window(const Counting& counting, std::span<const Words> in_use) noexcept {
-  WindowedThread& thread = *counting.thread;
-  const uint64_t* const before = thread.before();
-  uint64_t* const in_last = thread.in_last();
-  for (const Words& range : in_use) {
-    for (size_t word = range.first; word < range.first + range.count; ++word) {
-      const uint64_t since = read(&counting.block[word]) - before[word];
-      if (in_last[word] != since) in_last[word] = since;
-    }
-  }
-  thread.last_group_ = group();
-  thread.last_marks_ = marks_of(in_last);
-  WindowWork& work = thread.work_[group()];
-  work.marks_in += thread.last_marks_;
-  work.cpu_in_ns += thread.cpu_since_edge();
-  work.marks_between += thread.gap_.marks_between;
-  work.marks_before += thread.gap_.marks_before;
-  work.cpu_between_ns += thread.gap_.cpu_between_ns;
-  const bool is_known = windows_ > 0 && thread.last_marks_ > 0;
-  if (is_known) {
-    thread.slower_ = static_cast<double>(thread.gap_.marks_before) / static_cast<double>(thread.last_marks_);
-  }
-  add_window(thread, in_use);
-  thread.gap_ = {};
-}
-
-void AccessWindows::add_window(WindowedThread& thread, std::span<const Words> in_use) noexcept {
-  uint64_t* const counted = thread.part(0);
-  uint64_t* const speeds = thread.part(group());
-  for (const Words& range : in_use) {
-    for (size_t word = range.first; word < range.first + range.count; ++word) {
-      const uint64_t since = thread.in_last()[word];
-      if (since == 0) continue;
-      thread.before()[word] += since;
-      counted[word] += since;
-      if (windows_ > 0) {
-        speeds[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * thread.slower_));
-      }
-      if (const auto place = place_of(word)) in_windows_[*place] += since;
-    }
+    marks_.push_back(counter);
   }
 }
 
 void AccessWindows::look(std::span<const Counting> all) noexcept {
-  for (const Counting& each : all) each.thread->marks_at_look_ = marks_since_edge(each);
-}
-
-void AccessWindows::take_gap(const Counting& counting, std::span<const Words> in_use) noexcept {
-  WindowedThread& thread = *counting.thread;
-  const uint64_t marks = marks_since_edge(counting);
-  thread.gap_.marks_between += marks;
-  thread.gap_.marks_before = marks - std::min(marks, thread.marks_at_look_);
-  thread.marks_at_look_ = 0;
-  thread.gap_.cpu_between_ns += thread.cpu_since_edge();
-  uint64_t* const before = thread.before();
-  for (const Words& range : in_use) {
-    for (size_t word = range.first; word < range.first + range.count; ++word) {
-      const uint64_t now = read(&counting.block[word]);
-      if (before[word] != now) before[word] = now;
-    }
+  for (const Counting& each : all) {
+    for (const uint32_t mark : marks_) each.thread->spell()[mark] = read(&each.block[mark]);
+    each.thread->cpu_to_spell_ns_ = each.thread->cpu_since_edge();
   }
 }
 
-void AccessWindows::begin_window(std::span<const Counting> all, std::span<const Words> in_use) noexcept {
+void AccessWindows::take_gap(const Counting& counting, size_t in_use) noexcept {
+  WindowedThread& thread = *counting.thread;
+  thread.gap_ns_ = thread.cpu_since_edge();
+  thread.spell_ns_ = std::max<int64_t>(0, thread.gap_ns_ - thread.cpu_to_spell_ns_);
+  thread.cpu_ns_ += thread.gap_ns_;
+  thread.cpu_to_spell_ns_ = 0;
+  uint64_t* const before = thread.before();
+  for (size_t word = 0; word < in_use; ++word) {
+    const uint64_t now = read(&counting.block[word]);
+    if (before[word] != now) before[word] = now;
+  }
+  // A thread that began within the spell has 0 where that began.
+  for (const uint32_t mark : marks_) thread.spell()[mark] = before[mark] - thread.spell()[mark];
+}
+
+void AccessWindows::take_window(const Counting& counting, size_t in_use) noexcept {
+  WindowedThread& thread = *counting.thread;
+  uint64_t* const before = thread.before();
+  uint64_t* const in_last = thread.in_last();
+  uint64_t* const counted = thread.part(0);
+  for (size_t word = 0; word < in_use; ++word) {
+    const uint64_t since = read(&counting.block[word]) - before[word];
+    if (in_last[word] != since) in_last[word] = since;
+    if (since == 0) continue;
+    before[word] += since;
+    counted[word] += since;
+    in_windows_[word] += since;
+  }
+  add_spell(thread, in_use);
+  for (const uint32_t mark : marks_) thread.spell()[mark] = 0;  // what is no mark next time is none of the next spell
+  thread.gap_ns_ = thread.spell_ns_ = 0;
+}
+
+// What the thread did in the spell before the window, by what it did in the window.
+void AccessWindows::add_spell(WindowedThread& thread, size_t in_use) noexcept {
+  WindowWork& work = thread.work_[group()];
+  const int64_t in_ns = thread.cpu_since_edge();
+  thread.cpu_ns_ += in_ns;
+  work.in_ns += in_ns;
+  work.between_ns += thread.gap_ns_;
+  uint64_t in = 0, passed = 0;
+  for (const uint32_t mark : marks_) {
+    in += thread.in_last()[mark];
+    passed += thread.spell()[mark];
+  }
+  if (windows_ == 0 || in < kFewMarks || passed < kFewMarks) {
+    work.own_ns += in_ns;
+    work.unseen_ns += thread.spell_ns_;
+    return;
+  }
+  const double scale = static_cast<double>(passed) / static_cast<double>(in);
+  uint64_t* const estimated = thread.part(group());
+  for (size_t word = 0; word < in_use; ++word) {
+    const uint64_t since = thread.in_last()[word];
+    if (since > 0) estimated[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * scale));
+  }
+  work.before_ns += thread.spell_ns_;
+  work.own_ns += std::llround(static_cast<double>(thread.spell_ns_) / scale);
+  for (const uint32_t mark : marks_) {
+    thread.passed()[mark] += thread.spell()[mark];
+    thread.estimated()[mark] += static_cast<double>(thread.in_last()[mark]) * scale;
+  }
+}
+
+void AccessWindows::begin_window(std::span<const Counting> all, size_t in_use) noexcept {
   if (is_open_) return;
   for (const Counting& each : all) take_gap(each, in_use);
   is_open_ = true;
 }
 
-void AccessWindows::end_window(std::span<const Counting> all, std::span<const Words> in_use) noexcept {
+void AccessWindows::end_window(std::span<const Counting> all, size_t in_use) noexcept {
   if (!is_open_) return;
   for (const Counting& each : all) take_window(each, in_use);
   is_open_ = false;
   ++windows_;
   choose_marks();
-  for (const Counting& each : all) each.thread->next_marks_ = marks_of(each.thread->in_last());
   switch_all(false);
   for (const uint32_t mark : marks_) switches_[mark] = kOn;
 }
 
-void AccessWindows::end_thread(const Counting& counting, std::span<const Words> in_use) noexcept {
+void AccessWindows::end_thread(const Counting& counting, size_t in_use) noexcept {
   if (is_open_) return take_window(counting, in_use);
-  take_gap(counting, in_use);
   WindowedThread& thread = *counting.thread;
-  WindowWork& work = thread.work_[thread.last_group_];
-  work.cpu_between_ns += thread.gap_.cpu_between_ns;
-  // The marks are others than those before the last window: as many as would have been passed of those.
-  const uint64_t marks = thread.gap_.marks_between;
-  const bool is_first = thread.last_group_ == 0;
-  if (is_first) work.marks_in = thread.next_marks_;
-  const bool is_known = !is_first && thread.next_marks_ > 0;
-  const double scale = is_known ? static_cast<double>(thread.last_marks_) / static_cast<double>(thread.next_marks_) : 1;
-  work.marks_between += static_cast<uint64_t>(static_cast<double>(marks) * scale);
-  thread.gap_ = {};
+  const int64_t gap_ns = thread.cpu_since_edge();
+  thread.cpu_ns_ += gap_ns;
+  thread.work_[0].between_ns += gap_ns;
 }
 
 }  // namespace headway::agent

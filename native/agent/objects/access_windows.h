@@ -1,8 +1,11 @@
-// Counting in windows: for a short spell of each period everything is counted, between them only marks are, pieces of
-// code that are rarely executed. How many marks a thread passes in windows and between them says how much of its work the
-// windows saw, although it works slower in them. By how much slower differs from one thing that it does to another: what a
-// window has counted is multiplied by the marks of a spell as long right before it, and divided by its own. So each window
-// weighs as much as what the thread did at that time at its own speed.
+// Counting in windows: for a short spell of each period everything is counted, between them only marks are, pieces of code
+// that are rarely executed. A thread works several times as slowly in a window as between them, and by how much differs from
+// one thing that it does to another. So the marks of the spell right before each window, as long as the window, say how much
+// of the window's work the thread did there at its own speed: what the window counted is multiplied by the marks of the spell
+// and divided by its own. As windows begin at random moments, these spells are a sample of the thread's time between windows.
+//
+// Of each mark it is known how often it was really passed in the spells: how far that is from what the windows say of it, mark
+// by mark, tells whether windows are like the spells before them.
 //
 // Windows are put into groups in turn, so that an estimate's interval follows from how much groups differ. Group 0 has what
 // all windows have counted, as it is; the first window, at the start, is in none of the others.
@@ -16,75 +19,73 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 namespace headway::agent {
 
-// How much a thread did in the windows of a group, between these and those before them, and of that in the spells, as long as
-// a window, right before them.
+// CPU time of a thread, ns, by what is known of it.
 struct WindowWork {
-  uint64_t marks_in = 0, marks_between = 0, marks_before = 0;
-  int64_t cpu_in_ns = 0, cpu_between_ns = 0;
+  int64_t in_ns = 0;       // in windows
+  int64_t own_ns = 0;      // what the same would have taken at the thread's own speed
+  int64_t between_ns = 0;  // between windows
+  int64_t before_ns = 0;   // of that, in spells before windows of which it is known what the thread did there
+  int64_t unseen_ns = 0;   // in those of which it is not: it passed too few marks there, or in the window
 };
 
-// What one thread has counted, by group of windows. Words are those of its block of counters (access_counters.h).
+// How well the windows of a thread say which marks it passed in the spells before them.
+struct MarkCheck {
+  uint64_t passed = 0;   // in the spells, all marks
+  uint64_t wrong = 0;    // so many more or fewer than the windows say, added up mark by mark
+  uint64_t largest = 0;  // of `passed`, those of the mark that was passed most often
+};
+
+// What one thread has counted, by group of windows. Words are the counters of its block (access_counters.h).
 class WindowedThread {
  public:
   static constexpr uint32_t kGroups = 10;  // from 1 on
   static constexpr uint32_t kAll = kGroups + 1;
 
-  // On the thread itself.
+  // On the thread itself. Null: there is no memory.
   static std::unique_ptr<WindowedThread> make(size_t words) noexcept;
   ~WindowedThread();
   WindowedThread(const WindowedThread&) = delete;
   WindowedThread& operator=(const WindowedThread&) = delete;
 
-  const uint64_t* group(uint32_t number) const { return part(number); }
+  uint64_t* counters_of_group(uint32_t number) const { return part(number); }
   const WindowWork& work(uint32_t number) const { return work_[number]; }
+  MarkCheck check(size_t words_in_use) const noexcept;
 
  private:
   friend class AccessWindows;
   WindowedThread(uint64_t* memory, size_t words) : memory_(memory), words_(words) {}
 
   uint64_t* part(size_t number) const { return memory_ + number * words_; }
-  uint64_t* before() const { return part(kAll); }      // at the last edge of a window
+  uint64_t* before() const { return part(kAll); }       // at the last edge of a window
   uint64_t* in_last() const { return part(kAll + 1); }  // in the last window
-  int64_t cpu_since_edge() noexcept;
+  uint64_t* spell() const {
+    return part(kAll + 2);
+  }  // marks: when the spell began, then how often they were passed in it
+  uint64_t* passed() const { return part(kAll + 3); }  // marks: in all spells that are known
+  double* estimated() const { return reinterpret_cast<double*>(part(kAll + 4)); }  // the same, by what windows say
+  int64_t cpu_since_edge() const noexcept;
 
   uint64_t* memory_;
   size_t words_;
   clockid_t clock_ = CLOCK_THREAD_CPUTIME_ID;
-  int64_t cpu_ns_ = 0;  // at the last edge
+  int64_t cpu_ns_ = 0;           // at the last edge
+  int64_t cpu_to_spell_ns_ = 0;  // since then until the spell before the next window began
   std::array<WindowWork, kAll> work_{};
-  WindowWork gap_{};             // before the next window, or the one that is open
-  uint32_t last_group_ = 0;
-  uint64_t marks_at_look_ = 0;  // since the last edge, a window's length before the next
-  double slower_ = 1;        // in the last window in which it passed marks: so many times
-  uint64_t last_marks_ = 0;  // in the last window, by the marks that counted before it
-  uint64_t next_marks_ = 0;  // by those that count since
+  int64_t gap_ns_ = 0, spell_ns_ = 0;  // CPU time before the window that is open, and of that in the spell
 };
 
 class AccessWindows {
  public:
-  // Which words of a block hold what.
-  struct Layout {
-    size_t counters = 0;   // words from 0 on
-    size_t rows = 0;       // behind them, of row_words words each
-    size_t row_words = 4;
-    size_t words = 0;      // of a block
-  };
-  struct Words {
-    size_t first = 0, count = 0;
-  };
-
-  // The first window is open from now on. False: no memory.
-  bool start(const Layout& layout) noexcept;
+  // All counters count from now on, in the first window.
+  void start(size_t counters) noexcept;
   bool is_on() const { return !switches_.empty(); }
-  // A byte for each counter, and behind them for each row: whether it is counted now, kOn or kOff. The hook class has a copy.
+  // A byte for each counter: whether it counts now, kOn or kOff. The hook class has a copy.
   std::span<const uint8_t> switches() const { return switches_; }
-  size_t words() const { return layout_.words; }
   uint32_t windows() const { return windows_; }
 
   // One thread and its block. All calls are one at a time, and have all threads.
@@ -92,37 +93,30 @@ class AccessWindows {
     WindowedThread* thread;
     const uint64_t* block;
   };
+  static constexpr uint8_t kOn = 1, kOff = 2;
   // A window's length from now a window begins.
   void look(std::span<const Counting> all) noexcept;
-  static constexpr uint8_t kOn = 1, kOff = 2;
-  // What is counted from now on is in the window: all has been switched on (open_window), and it takes effect.
-  // `in_use`: the words that may be counted in.
   void open_window() noexcept { switch_all(true); }
-  void begin_window(std::span<const Counting> all, std::span<const Words> in_use) noexcept;
+  // All has been switched on, and that has taken effect: what is counted from now on is in the window. `in_use`: so many counters
+  // may be in use.
+  void begin_window(std::span<const Counting> all, size_t in_use) noexcept;
   // Behind it the switches are to take effect.
-  void end_window(std::span<const Counting> all, std::span<const Words> in_use) noexcept;
+  void end_window(std::span<const Counting> all, size_t in_use) noexcept;
   // This thread counts no more, or nothing is counted any more: what it has counted since the last edge.
+  void end_thread(const Counting& counting, size_t in_use) noexcept;
   void end() noexcept { switch_all(false); }
-  void end_thread(const Counting& counting, std::span<const Words> in_use) noexcept;
 
  private:
   void switch_all(bool on) noexcept;
   void choose_marks() noexcept;
-  uint64_t marks_of(const uint64_t* words) const noexcept;
-  uint64_t marks_since_edge(const Counting& counting) const noexcept;
-  void take_window(const Counting& counting, std::span<const Words> in_use) noexcept;
-  void add_window(WindowedThread& thread, std::span<const Words> in_use) noexcept;
-  void take_gap(const Counting& counting, std::span<const Words> in_use) noexcept;
+  void take_gap(const Counting& counting, size_t in_use) noexcept;
+  void take_window(const Counting& counting, size_t in_use) noexcept;
+  void add_spell(WindowedThread& thread, size_t in_use) noexcept;
   uint32_t group() const { return windows_ == 0 ? 0 : 1 + (windows_ - 1) % WindowedThread::kGroups; }
-  // Whose word it is; none: of neither a counter nor a row.
-  std::optional<uint32_t> place_of(size_t word) const noexcept;
-  template <typename Visit>
-  void for_each_word(uint32_t place, Visit visit) const;
 
-  Layout layout_;
   std::vector<uint8_t> switches_;
-  std::vector<uint64_t> in_windows_;  // by switch: how often, all threads and windows
-  std::vector<uint32_t> marks_;       // switches that are always on
+  std::vector<uint64_t> in_windows_;  // by counter: how often, all threads and windows
+  std::vector<uint32_t> marks_;       // counters that are always on
   bool is_open_ = false;
   uint32_t windows_ = 0;  // that have ended
 };

@@ -17,6 +17,7 @@
 #include "agent/jvm/raw_monitor.h"
 #include "agent/objects/access_counters.h"
 #include "agent/objects/class_ids.h"
+#include "agent/objects/line_writes.h"
 #include "agent/objects/object_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
@@ -82,7 +83,7 @@ bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned cha
 // Puts counts in; the outcome says whether there are any.
 CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
   Accesses& self = accesses();
-  const AccessClass found = accesses_of(file, self.owners_work);
+  const AccessClass found = accesses_of(file, self.owners_work, lines_work());
   if (!found.ok || found.name != internal_name) return {};
   CountedClass nothing;
   nothing.outcome = InsertOutcome::kNothing;
@@ -92,7 +93,9 @@ CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t
   const auto first = self.counters.number_of(class_id, found.counters);
   const auto row = self.owners_work ? self.counters.rows_of(class_id) : std::nullopt;
   if (!first || (self.owners_work && !row)) return {};
-  return count_accesses(file, self.own.name, *first, row);
+  const auto place = lines_work() ? number_places(found.places) : std::nullopt;
+  if (lines_work() && !place) add_unplaced_writes(static_cast<uint32_t>(found.places.size()));
+  return count_accesses(file, self.own.name, *first, row, place);
 }
 
 void note_class(const CountedClass& counted) {
@@ -104,6 +107,7 @@ void note_class(const CountedClass& counted) {
   self.instructions_left_out += counted.left_out;
   self.instructions_without_owner += counted.without_owner;
   self.unseen_writes += counted.unseen_writes;
+  add_unplaced_writes(counted.unplaced_writes);
 }
 
 bool wants_class_files() noexcept { return accesses().armed.load(std::memory_order_acquire); }
@@ -115,6 +119,8 @@ bool put_counts_in(jobject loader, const char* name, jclass redefined, jint leng
   const bool is_changed =
       counted.outcome == InsertOutcome::kInserted && hand_over(counted.bytes, new_length, new_bytes);
   if (counted.outcome == InsertOutcome::kInserted && !is_changed) counted = {};
+  const bool is_left_out = counted.outcome == InsertOutcome::kMalformed;
+  if (is_left_out || counted.has_unnoted) accesses().ids.note_unnoted();
   if (redefined == nullptr) note_class(counted);  // else it was noted when it was loaded
   if (!is_changed) return false;
   const std::lock_guard locked(accesses().mutex);
@@ -133,7 +139,10 @@ void set_class_files(bool on) {
 jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesses().counters.slots()); }
 jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
 
-jboolean JNICALL native_has_windows(JNIEnv*, jclass) { return accesses().counters.has_windows() ? JNI_TRUE : JNI_FALSE; }
+jboolean JNICALL native_has_windows(JNIEnv*, jclass) {
+  return accesses().counters.has_windows() ? JNI_TRUE : JNI_FALSE;
+}
+
 jlong JNICALL native_ids(JNIEnv*, jclass) { return static_cast<jlong>(accesses().ids.address()); }
 jint JNICALL native_take_ids(JNIEnv*, jclass, jint owner) {
   return static_cast<jint>(accesses().ids.take_chunk(static_cast<uint8_t>(owner)));
@@ -146,16 +155,21 @@ jlong JNICALL native_generator(JNIEnv*, jclass) { return accesses().generator; }
 void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().owners_work = work == JNI_TRUE; }
 
 std::span<const JNINativeMethod> natives() {
-  static const JNINativeMethod methods[] = {
-      native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
-      native_method("hasWindows", "()Z", reinterpret_cast<void*>(native_has_windows)),
-      native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
-      native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
-      native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
-      native_method("countsAllocators", "()Z", reinterpret_cast<void*>(native_counts_allocators)),
-      native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
-      native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
-  };
+  static const std::vector<JNINativeMethod> methods = [] {
+    std::vector<JNINativeMethod> all = line_natives();
+    all.insert(all.end(),
+               {
+                   native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
+                   native_method("hasWindows", "()Z", reinterpret_cast<void*>(native_has_windows)),
+                   native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
+                   native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
+                   native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
+                   native_method("countsAllocators", "()Z", reinterpret_cast<void*>(native_counts_allocators)),
+                   native_method("generator", "()J", reinterpret_cast<void*>(native_generator)),
+                   native_method("ownersWork", "(Z)V", reinterpret_cast<void*>(native_owners_work)),
+               });
+    return all;
+  }();
   return methods;
 }
 
@@ -167,7 +181,13 @@ struct Write {
 };
 
 int64_t write_sums(bool is_last) {
-  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)};
+  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)} + write_lines();
+}
+
+// Owners and cache lines are of all writes, those between windows too: with them everything is counted.
+bool has_windows(const Options& options) {
+  const bool is_plain = !options.access_owners && !options.access_writers && !options.access_lines;
+  return is_plain && options.window_ms > 0 && options.window_period_ms / 4 >= options.window_ms;
 }
 
 // The program goes on without headway: its classes get their own bytes back.
@@ -219,6 +239,14 @@ void end_window(JNIEnv* jni) {
   set_switches(jni);
 }
 
+// Not null: what is in the way.
+const char* start_timer(JNIEnv* jni) {
+  Accesses& self = accesses();
+  if (!self.counters.has_windows()) return nullptr;
+  const WindowTimer::Tasks edges{[] { accesses().counters.look_before_window(); }, begin_window, end_window};
+  return self.timer.start(jni, agent().options.window_ms, agent().options.window_period_ms, edges);
+}
+
 const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   Accesses& self = accesses();
   if (agent().attached) return "reads and writes are counted from the start of a JVM on only";
@@ -226,24 +254,24 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   wanted.can_retransform_classes = 1;
   if (agent().jvmti->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) return "the JVM allows no retransformation";
   if (const char* problem = self.writer.prepare()) return problem;
-  const Options& options = agent().options;
-  const OwnerRules rules{options.access_owners, options.access_writers};
+  const OwnerRules rules{agent().options.access_owners, agent().options.access_writers};
   if (rules.any()) self.generator = hash_generator_offset(jni).value_or(-1);
   const bool has_owners = self.generator >= 0;
   if (!self.counters.start(has_owners ? rules : OwnerRules{}, &self.ids)) return "no memory for the counters";
   if (has_owners && rules.last_writer && !self.ids.start()) return "no memory for who wrote last";
-  const bool in_windows = options.window_ms > 0 && options.window_period_ms >= options.window_ms;
-  if (in_windows && !self.counters.start_windows()) return "no memory for the counters";
+  if (agent().options.access_lines) {
+    if (const char* problem = prepare_lines()) return problem;
+  }
+  if (has_windows(agent().options)) self.counters.start_windows();
   forget_classes(jni);
   self.own.natives = natives();
   if (const char* problem = define_boot_class(jni, self.own)) return problem;
   self.scope = agent().options.access_scope;
   const SumsTasks tasks{[] { return write_sums(false); }, end_silenced, nullptr, take_counts_out};
-  if (!self.writer.start(jni, tasks)) return "the JVM gives the agent no thread of its own";
-  if (in_windows) {
-    const WindowTimer::Tasks edges{[] { accesses().counters.look_before_window(); }, begin_window, end_window};
-    const char* const problem = self.timer.start(jni, options.window_ms, options.window_period_ms, edges);
-    if (problem != nullptr) return problem;
+  if (const char* problem = start_timer(jni)) return problem;
+  if (!self.writer.start(jni, tasks)) {
+    self.timer.end();
+    return "the JVM gives the agent no thread of its own";
   }
   self.armed.store(true, std::memory_order_release);
   set_class_files(true);
@@ -253,6 +281,7 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
     if (!is_boot && is_counted(name)) ++self.loaded_before;
     if (loader != nullptr) jni->DeleteLocalRef(loader);
   });
+  if (self.loaded_before > 0) self.ids.note_unnoted();
   if (ChunkFile* file = recording()) file->will_tell_its_end();
   return nullptr;
 }
@@ -271,7 +300,11 @@ std::string coverage() {
   add("instructions", self.instructions);
   add("instructions_left_out", self.instructions_left_out);
   add("threads_left_out", self.counters.threads_left_out());
-  if (self.timer.window_ms() > 0) add("windows", self.counters.windows());
+  if (self.counters.has_windows()) {
+    add("windows", self.counters.windows());
+    add("rows_left_out", self.counters.has_full_rows() ? 1 : 0);
+  }
+  if (lines_work()) text += line_coverage();
   if (!self.owners_work) return text;
   add("instructions_without_owner", self.instructions_without_owner);
   add("owners", self.counters.owners());
@@ -279,6 +312,7 @@ std::string coverage() {
   if (!agent().options.access_writers) return text;
   add("object_ids", self.ids.given());
   add("unseen_writes", self.unseen_writes);
+  add("has_unnoted", self.ids.has_unnoted() ? 1 : 0);
   return text;
 }
 
@@ -299,6 +333,11 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (problem == nullptr && (agent().options.access_owners || agent().options.access_writers)) {
     write_info("access_owners", accesses().owners_work ? owner_rules() : "unknown");
   }
+  if (problem == nullptr && accesses().counters.has_windows()) {
+    write_info("access_windows",
+               std::to_string(agent().options.window_ms) + ':' + std::to_string(agent().options.window_period_ms));
+  }
+  if (problem == nullptr && agent().options.access_lines) write_info("access_lines", lines_work() ? "on" : "unknown");
   jni->PopLocalFrame(nullptr);
 }
 
@@ -306,6 +345,7 @@ void end_accesses_of_thread(uint64_t java_id) noexcept {
   if (!accesses().writer.is_likely_on()) return;
   const auto id = static_cast<int64_t>(java_id);
   for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, Write{});
+  end_lines_of_thread();
 }
 
 void silence_accesses(bool dies) noexcept {
@@ -315,6 +355,7 @@ void silence_accesses(bool dies) noexcept {
   const Locked alone(agent().ending);  // else another thread might release the file while the sums are written
   if (!self.writer.end()) return;
   self.armed = false;
+  silence_lines();
   set_class_files(false);
   self.timer.end();
   self.counters.end_windows();

@@ -37,19 +37,13 @@ struct Tables {
 };
 constinit Tables tables;
 
-uint32_t id_of_name(std::string_view name) {
-  const auto [id, is_new] = tables.by_name.of(mix(0, name));
-  if (is_new) write_java_class(id, name);
-  return id;
-}
-
 ClassId named(jclass type) {
   char* signature = nullptr;
   if (agent().jvmti->GetClassSignature(type, &signature, nullptr) != JVMTI_ERROR_NONE || signature == nullptr)
     return {};
   char name[kNameBytes];
   const size_t bytes = type_name(signature, name, sizeof(name));
-  const ClassId number{id_of_name({name, bytes}), signature[0] == '['};
+  const ClassId number{id_of_text({name, bytes}), signature[0] == '['};
   agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
   return number;
 }
@@ -91,7 +85,13 @@ ClassId class_id_of(JNIEnv* jni, jclass type) noexcept {
 uint32_t class_id_of_name(std::string_view internal_name) noexcept {
   const std::string signature = 'L' + std::string(internal_name) + ';';
   char name[kNameBytes];
-  return id_of_name({name, type_name(signature, name, sizeof(name))});
+  return id_of_text({name, type_name(signature, name, sizeof(name))});
+}
+
+uint32_t id_of_text(std::string_view text) noexcept {
+  const auto [id, is_new] = tables.by_name.of(mix(0, text));
+  if (is_new) write_java_class(id, text);
+  return id;
 }
 
 void forget_classes(JNIEnv* jni) noexcept {

@@ -20,6 +20,8 @@ struct ClassId {
 ClassId class_id_of(JNIEnv* jni, jclass type) noexcept;
 // The same by an internal name, "com/acme/Order". 0: there are too many.
 uint32_t class_id_of_name(std::string_view internal_name) noexcept;
+// The same of any text, which no class has.
+uint32_t id_of_text(std::string_view text) noexcept;
 // Lets go of all references; nobody uses them meanwhile.
 void forget_classes(JNIEnv* jni) noexcept;
 

@@ -5,7 +5,7 @@
 namespace headway::agent {
 namespace {
 
-constexpr size_t kBytes = size_t{ObjectIds::kIds} + ObjectIds::kIds / ObjectIds::kChunk + sizeof(uint64_t);
+constexpr size_t kBytes = size_t{ObjectIds::kIds} + ObjectIds::kIds / ObjectIds::kChunk + 2 * sizeof(uint64_t);
 
 }  // namespace
 
@@ -47,6 +47,14 @@ void ObjectIds::give_back(uint8_t owner, uint32_t next) noexcept {
 uint32_t ObjectIds::given() const noexcept {
   const std::lock_guard locked(mutex_);
   return next_;
+}
+
+void ObjectIds::note_unnoted() noexcept {
+  if (writers_ != nullptr) __atomic_store_n(unnoted(), uint8_t{1}, __ATOMIC_RELAXED);
+}
+
+bool ObjectIds::has_unnoted() const noexcept {
+  return writers_ != nullptr && __atomic_load_n(unnoted(), __ATOMIC_RELAXED) != 0;
 }
 
 }  // namespace headway::agent

@@ -39,13 +39,17 @@ class ObjectIds {
   void give_back(uint8_t owner, uint32_t next) noexcept;
 
   // The address of a byte for each number, the owner that wrote last; then of one for each chunk, the owner that took it;
-  // then how many numbers are given, 64 bits: those below.
+  // then how many numbers are given, 64 bits: those below; then whether there are unnoted writes.
   uint64_t address() const noexcept { return reinterpret_cast<uint64_t>(writers_); }
   uint32_t given() const noexcept;
+  // Code may have run that writes to objects without a note of who: a note may be older than another thread's write.
+  void note_unnoted() noexcept;
+  bool has_unnoted() const noexcept;
 
  private:
   uint8_t* allocators() const noexcept { return writers_ + kIds; }
   uint64_t* given_word() const noexcept { return reinterpret_cast<uint64_t*>(allocators() + kIds / kChunk); }
+  uint8_t* unnoted() const noexcept { return reinterpret_cast<uint8_t*>(given_word() + 1); }
 
   mutable std::mutex mutex_;
   uint8_t* writers_ = nullptr;

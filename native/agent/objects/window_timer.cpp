@@ -16,8 +16,7 @@ constexpr int64_t kMs = 1'000'000;
 }  // namespace
 
 const char* WindowTimer::start(JNIEnv* jni, int window_ms, int period_ms, const Tasks& tasks) {
-  if (monitor_ == nullptr &&
-      agent().jvmti->CreateRawMonitor("headway windows", &monitor_) != JVMTI_ERROR_NONE) {
+  if (monitor_ == nullptr && agent().jvmti->CreateRawMonitor("headway windows", &monitor_) != JVMTI_ERROR_NONE) {
     return "the JVM gives no monitor";
   }
   tasks_ = tasks;
@@ -57,19 +56,19 @@ bool WindowTimer::wait_until(int64_t ns) {
 void WindowTimer::call_at_edges(JNIEnv* jni) {
   const Locked locked(monitor_);
   const int64_t start_ns = monotonic_ns(), window_ns = window_ms_ * kMs, period_ns = period_ms_ * kMs;
+  const auto room_ns = static_cast<uint64_t>(std::max<int64_t>(1, period_ns - 2 * window_ns));
   std::mt19937_64 random(static_cast<uint64_t>(start_ns));
   if (!wait_until(start_ns + window_ns)) return;
   tasks_.end(jni);
   for (int64_t period = 1;; ++period) {
     // Where the machine has kept this thread from its CPU, whole periods may be over.
     period = std::max(period, (monotonic_ns() - start_ns) / period_ns);
-    const int64_t room_ns = period_ns - 2 * window_ns;
-    const int64_t begin_ns = start_ns + period * period_ns + window_ns + static_cast<int64_t>(random() % static_cast<uint64_t>(std::max<int64_t>(1, room_ns)));
-    if (!wait_until(begin_ns - window_ns)) return;
+    const int64_t look_ns = start_ns + period * period_ns + static_cast<int64_t>(random() % room_ns);
+    if (!wait_until(look_ns)) return;
     tasks_.look();
-    if (!wait_until(begin_ns)) return;
+    if (!wait_until(monotonic_ns() + window_ns)) return;
     tasks_.begin(jni);
-    if (!wait_until(std::max(begin_ns, monotonic_ns()) + window_ns)) return;
+    if (!wait_until(monotonic_ns() + window_ns)) return;
     tasks_.end(jni);
   }
 }

@@ -128,6 +128,12 @@ void write_access_window(hw_access_window record) noexcept {
   write_to(file_until_released(), record, HW_ACCESS_WINDOW, 0);
 }
 
+void write_line_place(hw_line_place record) noexcept { write_to(file_until_released(), record, HW_LINE_PLACE, 0); }
+
+void write_line_writes(hw_line_writes record) noexcept { write_to(file_until_released(), record, HW_LINE_WRITES, 0); }
+
+void write_line_share(hw_line_share record) noexcept { write_to(file_until_released(), record, HW_LINE_SHARE, 0); }
+
 void write_last_info(std::string_view key, std::string_view value) noexcept {
   hw_jvm_info record{};
   record.key_bytes = static_cast<decltype(record.key_bytes)>(key.size());

@@ -31,6 +31,9 @@ void write_access(hw_access record) noexcept;
 void write_access_owners(hw_access_owners record) noexcept;
 void write_access_pair(hw_access_pair record) noexcept;
 void write_access_window(hw_access_window record) noexcept;
+void write_line_place(hw_line_place record) noexcept;
+void write_line_writes(hw_line_writes record) noexcept;
+void write_line_share(hw_line_share record) noexcept;
 void write_last_info(std::string_view key, std::string_view value) noexcept;  // a short value
 void write_info(std::string_view key, std::string_view value) noexcept;
 

@@ -29,10 +29,11 @@ struct Agent {
   bool attached = false;                 // came by the attach protocol, not by a launch option
   bool warning_hidden = false;           // JDK 21's warning about dynamic loading was kept out of the program's output
   std::atomic<uint32_t> collections{0};  // garbage collections that have finished
-  int64_t load_ns = 0;                   // when the agent was loaded
-  std::string main_class;                // from sun.java.command; empty when that names a jar
-  jfieldID thread_eetop = nullptr;       // java.lang.Thread.eetop: the address of HotSpot's JavaThread
-  jfieldID thread_tid = nullptr;         // java.lang.Thread.tid: the Java id
+  std::atomic<bool> is_collecting{false};  // from the start of a pause to its end
+  int64_t load_ns = 0;                     // when the agent was loaded
+  std::string main_class;                  // from sun.java.command; empty when that names a jar
+  jfieldID thread_eetop = nullptr;         // java.lang.Thread.eetop: the address of HotSpot's JavaThread
+  jfieldID thread_tid = nullptr;           // java.lang.Thread.tid: the Java id
 };
 Agent& agent();
 

@@ -203,7 +203,7 @@ void accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects() {
   CHECK_EQUAL(found.owners.at(HW_VIRTUAL_THREADS).local[1], 0U);
 }
 
-void accesses_are_counted_once_whatever_rules_of_owners_there_are() {
+void two_rules_of_owners_count_each_access_once() {
   const auto counters = std::make_unique<AccessCounters>();
   CHECK(counters->start({.allocator = true, .last_writer = true}));
   const int32_t row = counters->rows_of(7).value_or(0);
@@ -297,7 +297,7 @@ int main() {
   what_finds_no_row_is_in_that_of_its_class_for_all_threads();
   threads_beyond_the_limit_are_counted_as_left_out();
   accesses_are_counted_by_owner_and_virtual_threads_have_no_own_objects();
-  accesses_are_counted_once_whatever_rules_of_owners_there_are();
+  two_rules_of_owners_count_each_access_once();
   by_the_last_writer_alone_accesses_are_counted_as_well();
   a_thread_that_ends_gives_back_the_numbers_for_objects_that_others_may_have();
   pairs_that_find_no_row_are_in_that_of_their_owner_for_all_threads();

@@ -1,7 +1,6 @@
+// What a thread counts in windows, and what follows from it for the spells before them: a thread whose work is known.
 #include "agent/objects/access_windows.h"
 
-#include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "testing/check.h"
@@ -10,63 +9,66 @@ using namespace headway::agent;
 
 namespace {
 
-// A thread that passes a mark (counter 1) once for many counts of another one (0), slower in windows.
+constexpr size_t kCounters = 64;
+
+// A thread that passes the marks (counters 1 and 2) once in each piece of work, and counter 0 as often as the work says.
 struct Program {
-  static constexpr size_t kWords = 2;
-  std::vector<uint64_t> block = std::vector<uint64_t>(kWords);
-  std::unique_ptr<WindowedThread> thread = WindowedThread::make(kWords);
   AccessWindows windows;
-  uint64_t all = 0;  // counts of counter 0, whether switched on or not
+  std::vector<uint64_t> block = std::vector<uint64_t>(kCounters);
+  std::unique_ptr<WindowedThread> thread = WindowedThread::make(kCounters);
+  bool has_looked = false;
+  uint64_t in_spells = 0;  // what counter 0 would have counted there
 
-  Program() { CHECK(windows.start({kWords, 0, 4, kWords})); }
-
-  void work(uint64_t rounds, uint64_t counts) {
-    all += rounds * counts;
-    if (windows.switches()[0] == AccessWindows::kOn) block[0] += rounds * counts;
-    if (windows.switches()[1] == AccessWindows::kOn) block[1] += rounds;
-  }
+  Program() { windows.start(kCounters); }
 
   AccessWindows::Counting counting() { return {thread.get(), block.data()}; }
-  void begin() {
-    windows.open_window();
-    const AccessWindows::Counting all_of[] = {counting()};
-    windows.begin_window(all_of, in_use());
+
+  // Counts as the hook class does: only what is switched on.
+  void add(size_t counter, uint64_t times) {
+    if (windows.switches()[counter] == AccessWindows::kOn) block[counter] += times;
   }
+
+  void work(uint64_t pieces, uint64_t counts, size_t first_mark = 1) {
+    add(0, pieces * counts);
+    add(first_mark, pieces);
+    add(first_mark + 1, pieces);
+    if (has_looked) in_spells += pieces * counts;
+  }
+
   void look() {
-    const AccessWindows::Counting all_of[] = {counting()};
-    windows.look(all_of);
+    const std::vector<AccessWindows::Counting> all{counting()};
+    windows.look(all);
+    has_looked = true;
+  }
+  void begin() {
+    const std::vector<AccessWindows::Counting> all{counting()};
+    has_looked = false;
+    windows.open_window();
+    windows.begin_window(all, kCounters);
   }
   void end() {
-    const AccessWindows::Counting all_of[] = {counting()};
-    windows.end_window(all_of, in_use());
+    const std::vector<AccessWindows::Counting> all{counting()};
+    windows.end_window(all, kCounters);
   }
-  static std::vector<AccessWindows::Words> in_use() { return {{0, kWords}}; }
 
-  // As analyses are to do: what windows have counted, and what the thread did between them.
-  double estimate() {
-    windows.end_thread(counting(), in_use());
-    double counted = 0, marks = 0, before = 0;
-    for (uint32_t group = 1; group < WindowedThread::kAll; ++group) {
-      const WindowWork& work = thread->work(group);
-      counted += static_cast<double>(thread->group(group)[0]);
-      marks += static_cast<double>(work.marks_between);
-      before += static_cast<double>(work.marks_before);
-    }
-    return static_cast<double>(thread->group(0)[0]) + counted * marks / before;
+  uint64_t estimated() const {
+    uint64_t sum = 0;
+    for (uint32_t group = 1; group < WindowedThread::kAll; ++group) sum += thread->counters_of_group(group)[0];
+    return sum;
   }
 };
 
-bool is_near(double found, uint64_t wanted, double share) {
+bool is_near(uint64_t found, uint64_t wanted, double share) {
   const auto number = static_cast<double>(wanted);
-  return found > number * (1 - share) && found < number * (1 + share);
+  return static_cast<double>(found) > number * (1 - share) && static_cast<double>(found) < number * (1 + share);
 }
 
 void all_is_counted_until_the_first_window_ends() {
   Program program;
   program.work(5, 1000);
-  program.windows.end_thread(program.counting(), Program::in_use());
-  CHECK_EQUAL(program.thread->group(0)[0], 5000U);
-  CHECK_EQUAL(program.thread->group(0)[1], 5U);
+  program.windows.end_thread(program.counting(), kCounters);
+  CHECK_EQUAL(program.thread->counters_of_group(0)[0], 5000U);
+  CHECK_EQUAL(program.thread->counters_of_group(0)[1], 5U);
 }
 
 void between_windows_the_rarest_counters_alone_are_on() {
@@ -79,27 +81,43 @@ void between_windows_the_rarest_counters_alone_are_on() {
   CHECK_EQUAL(program.windows.switches()[0], AccessWindows::kOn);
 }
 
-void a_counter_that_is_more_than_one_in_a_hundred_is_no_mark() {
+void counters_that_are_more_than_one_in_a_hundred_are_no_marks() {
   Program program;
   program.work(100, 10);
   program.end();
   CHECK_EQUAL(program.windows.switches()[1], AccessWindows::kOff);
 }
 
-void a_steady_ratio_is_estimated_right_however_slow_windows_are() {
+void what_windows_count_is_exact_whatever_is_between_them() {
+  Program program;
+  program.work(100, 1000);
+  program.end();
+  program.work(8000, 1000);
+  program.look();
+  program.work(900, 1000);
+  program.begin();
+  program.work(50, 1000);
+  program.end();
+  CHECK_EQUAL(program.thread->counters_of_group(0)[0], 150'000U);
+}
+
+void a_spell_is_estimated_right_however_slow_its_window_is() {
   Program program;
   program.work(100, 1000);
   program.end();
   for (uint64_t i = 0; i < 20; ++i) {
     program.work(8000, 1000);
     program.look();
-    program.work(1000, 1000);
+    program.work(1000 + i, 1000);
     program.begin();
-    program.work(100 + i, 1000);
+    program.work(100 + 10 * i, 1000);
     program.end();
   }
-  program.work(3000, 1000);
-  CHECK(is_near(program.estimate(), program.all, 0.001));
+  CHECK(is_near(program.estimated(), program.in_spells, 0.0001));
+  const MarkCheck check = program.thread->check(kCounters);
+  CHECK_EQUAL(check.passed, 2 * (20 * 1000U + 190));
+  CHECK_EQUAL(check.largest, 20 * 1000U + 190);
+  CHECK(check.wrong < 3);
 }
 
 void windows_weigh_what_the_thread_does_at_its_own_speed() {
@@ -112,10 +130,60 @@ void windows_weigh_what_the_thread_does_at_its_own_speed() {
     program.look();
     program.work(1000, counts);
     program.begin();
-    program.work(i % 2 == 0 ? 300 : 30, counts);  // ten times as slow where it counts ten times as much
+    program.work(i % 2 == 0 ? 300 : 40, counts);  // many times as slow where it counts ten times as much
     program.end();
   }
-  CHECK(is_near(program.estimate(), program.all, 0.001));
+  CHECK(is_near(program.estimated(), program.in_spells, 0.0001));
+}
+
+void windows_that_are_not_like_the_spells_before_them_fail_the_check() {
+  Program program;
+  program.work(1000, 1000, 1);
+  program.work(1000, 1000, 3);
+  program.end();
+  for (uint64_t i = 0; i < 40; ++i) {
+    program.look();
+    program.work(100, 1000, 1);
+    program.work(1000, 1000, 3);
+    program.begin();
+    program.work(500, 1000, 1);
+    program.work(500, 1000, 3);
+    program.end();
+  }
+  const MarkCheck check = program.thread->check(kCounters);
+  CHECK_EQUAL(check.passed, 40 * 2200U);
+  CHECK(is_near(check.wrong, 40 * 2 * 2 * 450U, 0.001));
+}
+
+void a_spell_without_marks_is_not_estimated() {
+  Program program;
+  program.work(1000, 1000);
+  program.end();
+  program.look();
+  program.work(10, 1000);
+  program.begin();
+  program.work(1000, 1000);
+  program.end();
+  CHECK_EQUAL(program.estimated(), 0U);
+  CHECK_EQUAL(program.thread->check(kCounters).passed, 0U);
+}
+
+void a_thread_that_begins_in_a_spell_has_what_it_did_in_it() {
+  Program program;
+  program.work(1000, 1000);
+  program.end();
+  std::unique_ptr<WindowedThread> other = WindowedThread::make(kCounters);
+  std::vector<uint64_t> block(kCounters);
+  program.look();
+  block[1] += 60;
+  const std::vector<AccessWindows::Counting> all{program.counting(), {other.get(), block.data()}};
+  program.windows.open_window();
+  program.windows.begin_window(all, kCounters);
+  block[0] += 30'000;
+  block[1] += 30;
+  program.windows.end_window(all, kCounters);
+  CHECK_EQUAL(other->counters_of_group(0)[0], 30'000U);
+  CHECK_EQUAL(other->counters_of_group(1)[0], 60'000U);
 }
 
 }  // namespace
@@ -123,8 +191,12 @@ void windows_weigh_what_the_thread_does_at_its_own_speed() {
 int main() {
   all_is_counted_until_the_first_window_ends();
   between_windows_the_rarest_counters_alone_are_on();
-  a_counter_that_is_more_than_one_in_a_hundred_is_no_mark();
-  a_steady_ratio_is_estimated_right_however_slow_windows_are();
+  counters_that_are_more_than_one_in_a_hundred_are_no_marks();
+  what_windows_count_is_exact_whatever_is_between_them();
+  a_spell_is_estimated_right_however_slow_its_window_is();
   windows_weigh_what_the_thread_does_at_its_own_speed();
+  windows_that_are_not_like_the_spells_before_them_fail_the_check();
+  a_spell_without_marks_is_not_estimated();
+  a_thread_that_begins_in_a_spell_has_what_it_did_in_it();
   return 0;
 }

@@ -34,6 +34,7 @@ struct Found {
   std::map<int32_t, uint32_t> counters;
   uint32_t accesses = 0;
   uint32_t touches = 0, made = 0;  // calls that ask and that note whose an object is
+  uint32_t wrote = 0;              // calls that tell what is written to
 };
 Found look_at(std::span<const uint8_t> bytes) {
   Found found;
@@ -48,6 +49,7 @@ Found look_at(std::span<const uint8_t> bytes) {
         const auto called = parts->file.member(Reader(code, at + 1).u2());
         if (called && called->owner == kHook && called->name == "touch") ++found.touches;
         if (called && called->owner == kHook && called->name.starts_with("made")) ++found.made;
+        if (called && called->owner == kHook && called->name.starts_with("wrote")) ++found.wrote;
       }
       if (code[at] != kSipush || at + 4 > code.size() || code[at + 3] != kInvokeStatic) continue;
       const auto member = parts->file.member(Reader(code, at + 4).u2());
@@ -95,6 +97,29 @@ void with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece() {
     CHECK(found.touches > in_pieces && found.made > 0);
     CHECK_EQUAL(found.touches + in_pieces, look_at(before).accesses);
     CHECK_EQUAL(after.instructions, look_at(before).accesses);
+  }
+}
+
+void with_lines_each_write_to_an_object_has_a_call_and_counts_are_as_without() {
+  for (const char* jdk : {"17", "25"}) {
+    const Bytes before = read(jdk, "Formatter");
+    const AccessClass wanted = accesses_of(before, false, true);
+    CHECK(wanted.ok && wanted.places.size() >= 2);
+    const CountedClass after = count_accesses(before, kHook, 0, {}, 100);
+    CHECK(after.outcome == InsertOutcome::kInserted);
+    CHECK_EQUAL(after.unplaced_writes, 0U);
+    size_t writes = 0;
+    const auto parts = read_class(before);
+    CHECK(parts.has_value());
+    for (const MethodAt& method : parts->methods) {
+      if (method.attribute_at != 0) writes += placed_writes(*parts, method).size();
+    }
+    const Found found = look_at(after.bytes);
+    CHECK_EQUAL(size_t{found.wrote}, writes);
+    CHECK(found.counters == look_at(count_accesses(before, kHook, 0).bytes).counters);
+    const Found with_owners = look_at(count_accesses(before, kHook, 0, -32768, 100).bytes);
+    CHECK_EQUAL(size_t{with_owners.wrote}, writes);
+    CHECK_EQUAL(with_owners.touches, look_at(count_accesses(before, kHook, 0, -32768).bytes).touches);
   }
 }
 
@@ -199,6 +224,7 @@ int main(int count, char** arguments) {
   classes = arguments[1];
   every_access_is_in_one_piece_and_a_class_keeps_its_own();
   with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece();
+  with_lines_each_write_to_an_object_has_a_call_and_counts_are_as_without();
   a_class_that_counts_already_is_left_alone();
   a_cut_off_class_is_malformed_wherever_it_is_cut();
   random_bytes_never_lead_out_of_bounds();

@@ -1,5 +1,5 @@
 // Instruments every method at every line, or counts its accesses, for the JVM's verifier to judge:
-//   insert_everywhere IN OUT HOOK calls|accesses|owners    class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
+//   insert_everywhere IN OUT HOOK calls|accesses|owners|lines    class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
 // Prints: classes, classes changed, methods refused for want of room.
 #include <algorithm>
 #include <filesystem>
@@ -33,7 +33,8 @@ std::vector<uint8_t> read(const fs::path& path) {
 Insertion changed_class(const std::vector<uint8_t>& bytes, std::string_view what, std::string_view hook) {
   if (what == "calls") return insert_calls(bytes, kEverywhere, hook);
   const std::optional<int32_t> first_row = what == "owners" ? std::optional<int32_t>(-32768) : std::nullopt;
-  CountedClass counted = count_accesses(bytes, hook, -32768, first_row);
+  const std::optional<int32_t> first_place = what == "lines" ? std::optional<int32_t>(-32767) : std::nullopt;
+  CountedClass counted = count_accesses(bytes, hook, -32768, first_row, first_place);
   return {counted.outcome, std::move(counted.bytes), {}, counted.methods_left_out};
 }
 

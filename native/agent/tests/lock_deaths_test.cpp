@@ -82,7 +82,7 @@ void forgotten_blockers_leave_their_sums_to_their_class() {
 }
 
 // Each has a name of its own, which would take a row each.
-void forgotten_locks_of_classes_share_one_row() {
+void forgotten_locks_of_classes_share_one_row(uint32_t type, std::string_view name_of_all) {
   LockRecords::Options options;
   options.forget_dead = true;
   Recording recording(options);
@@ -90,7 +90,7 @@ void forgotten_locks_of_classes_share_one_row() {
   constexpr uint32_t kLocks = 50;
   std::vector<std::unique_ptr<Thing>> things;
   for (uint32_t i = 0; i < kLocks; ++i) {
-    things.push_back(std::make_unique<Thing>(i + 1, Things::kIntArray));
+    things.push_back(std::make_unique<Thing>(i + 1, type));
     LockRecords::Beginning it = park(things.back().get(), 1);
     it.kind = HW_BK_MONITOR;
     recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, it), 0);
@@ -103,7 +103,7 @@ void forgotten_locks_of_classes_share_one_row() {
   for (const hw_blocker_dead& dead : all.dead) CHECK_EQUAL(dead.folded_into, all.dead[0].folded_into);
   const Table table = recording.table();
   CHECK_EQUAL(table.of(all.dead[0].folded_into).times_parked, uint64_t{kLocks});
-  CHECK(all.class_names.back() == kClassLock);
+  CHECK(all.class_names.back() == name_of_all);
 }
 
 void a_full_table_forgets_the_dead_and_sums_up_by_class_what_found_no_room() {
@@ -195,7 +195,8 @@ int main() {
   using namespace headway::agent;
   dead_blockers_are_told_once_and_their_references_given_back();
   forgotten_blockers_leave_their_sums_to_their_class();
-  forgotten_locks_of_classes_share_one_row();
+  forgotten_locks_of_classes_share_one_row(Things::kIntArray, kClassLock);
+  forgotten_locks_of_classes_share_one_row(Things::kClassObjects, kClassObject);
   a_full_table_forgets_the_dead_and_sums_up_by_class_what_found_no_room();
   blockers_die_and_are_forgotten_while_64_threads_go_on();
 }

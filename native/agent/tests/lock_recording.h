@@ -74,7 +74,8 @@ class Things final : public JavaSide {
   }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
     const uint32_t type = static_cast<const Thing*>(object)->type;
-    const std::string name = type == kIntArray ? "int[]" : "test.Class" + std::to_string(type);
+    const std::string own = type == kClassObjects ? std::string(kClassObject) : "test.Class" + std::to_string(type);
+    const std::string name = type == kIntArray ? "int[]" : own;
     const size_t length = std::min(capacity, name.size());
     std::copy_n(name.begin(), length, out);
     return length;
@@ -85,6 +86,11 @@ class Things final : public JavaSide {
     const std::string known = std::string(kClassLock) + " for C" + std::to_string(thing->hash);
     const std::string name = thing->hash == kOfProgram ? "" : known;
     return name.copy(out, capacity);
+  }
+  size_t class_object_name(Object object, char* out, size_t capacity) noexcept override {
+    const auto* thing = static_cast<const Thing*>(object);
+    CHECK_EQUAL(thing->type, kClassObjects);
+    return ("test.Named" + std::to_string(thing->hash)).copy(out, capacity);
   }
   size_t thread_name(char* out, size_t) noexcept override {
     out[0] = 'T';
@@ -99,9 +105,10 @@ class Things final : public JavaSide {
     return 1000 + reinterpret_cast<const Weak*>(ref)->thing->hash;
   }
 
-  static constexpr uint32_t kIntArray = 500;   // a Thing's type
-  static constexpr uint32_t kOfProgram = 900;  // the hash of an int[] that is no lock of the JVM's
-  static constexpr Identity::Ref kClass = 1;   // marks a reference to a class
+  static constexpr uint32_t kIntArray = 500;      // a Thing's type
+  static constexpr uint32_t kClassObjects = 501;  // the type of a Thing that stands for a class
+  static constexpr uint32_t kOfProgram = 900;     // the hash of an int[] that is no lock of the JVM's
+  static constexpr Identity::Ref kClass = 1;      // marks a reference to a class
   static inline std::atomic<int64_t> references{0};
   static inline std::atomic<int64_t> classes{0};
   static inline std::atomic<uint64_t> stacks{0};

@@ -332,6 +332,27 @@ void entered_int_arrays_are_named_by_the_class_they_are_the_lock_of() {
   CHECK_EQUAL(table.of(all.blockers[0].blocker_id).times_parked, 2u);
 }
 
+void objects_that_stand_for_classes_are_named_by_them_however_they_are_waited_for() {
+  Recording recording;
+  Thread thread;
+  Thing first{1, Things::kClassObjects};
+  Thing second{2, Things::kClassObjects};
+  Thing other{3};
+  for (Thing* thing : {&first, &other, &second, &first}) {
+    LockRecords::Beginning it = park(thing, 1);
+    it.kind = thing == &second ? HW_BK_PARK : HW_BK_MONITOR;
+    recording->wait_ends(thread.locks, recording->wait_begins(thread.java, thread.locks, it), 0);
+  }
+  recording.end();
+  const Recorded all = recording.spool();
+  CHECK_EQUAL(all.class_names.size(), 3u);
+  CHECK(all.class_names[0] == "test.Named1.class");
+  CHECK(all.class_names[1].starts_with("test.Class"));
+  CHECK(all.class_names[2] == "test.Named2.class");
+  const Table table = recording.table();
+  CHECK_EQUAL(table.of(all.blockers[0].blocker_id).times_parked, 2u);
+}
+
 void what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded() {
   Recording recording;
   Thread thread;
@@ -361,5 +382,6 @@ int main() {
   a_wait_of_an_earlier_recording_ends_in_vain();
   holds_are_recorded_that_began_in_this_recording_on_an_object_that_was_waited_for();
   entered_int_arrays_are_named_by_the_class_they_are_the_lock_of();
+  objects_that_stand_for_classes_are_named_by_them_however_they_are_waited_for();
   what_comes_on_top_of_a_call_of_the_same_thread_is_not_recorded();
 }

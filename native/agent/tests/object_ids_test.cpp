@@ -14,7 +14,7 @@ uint8_t allocator_of(const ObjectIds& ids, uint32_t id) {
   return *reinterpret_cast<const uint8_t*>(ids.address() + ObjectIds::kIds + id / ObjectIds::kChunk);
 }
 
-uint64_t given_word(const ObjectIds& ids) {
+const uint64_t& given_word(const ObjectIds& ids) {
   return *reinterpret_cast<const uint64_t*>(ids.address() + ObjectIds::kIds + ObjectIds::kIds / ObjectIds::kChunk);
 }
 
@@ -24,6 +24,7 @@ void threads_take_chunks_of_numbers_that_no_other_has() {
   constexpr int kThreads = 4, kChunks = 500;
   std::vector<std::vector<uint32_t>> taken(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int chunk = 0; chunk < kChunks; ++chunk) taken[i].push_back(ids.take_chunk(static_cast<uint8_t>(i + 2)));
@@ -42,7 +43,7 @@ void threads_take_chunks_of_numbers_that_no_other_has() {
   CHECK_EQUAL(given_word(ids), uint64_t{ids.given()});
 }
 
-void after_the_last_number_there_is_none() {
+void numbers_end_after_the_last_one() {
   ObjectIds ids;
   CHECK(ids.start());
   uint32_t last = 0;
@@ -70,17 +71,32 @@ void what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner() {
   CHECK_EQUAL(ids.take_chunk(0), known + 2 * ObjectIds::kChunk);
 }
 
-void without_memory_there_are_no_numbers() {
+void a_table_that_was_not_started_gives_no_numbers() {
   ObjectIds ids;
   CHECK_EQUAL(ids.take_chunk(2), 0U);
   CHECK_EQUAL(ids.address(), 0U);
+  ids.note_unnoted();
+  CHECK(!ids.has_unnoted());
+}
+
+void unnoted_writes_are_kept_behind_how_many_numbers_are_given() {
+  ObjectIds ids;
+  CHECK(ids.start());
+  CHECK(!ids.has_unnoted());
+  auto* const word = const_cast<uint64_t*>(&given_word(ids)) + 1;
+  *reinterpret_cast<uint8_t*>(word) = 1;
+  CHECK(ids.has_unnoted());
+  *reinterpret_cast<uint8_t*>(word) = 0;
+  ids.note_unnoted();
+  CHECK(ids.has_unnoted());
 }
 
 }  // namespace
 
 int main() {
   threads_take_chunks_of_numbers_that_no_other_has();
-  after_the_last_number_there_is_none();
+  numbers_end_after_the_last_one();
   what_a_thread_leaves_of_a_chunk_is_for_others_of_its_owner();
-  without_memory_there_are_no_numbers();
+  a_table_that_was_not_started_gives_no_numbers();
+  unnoted_writes_are_kept_behind_how_many_numbers_are_given();
 }

@@ -80,14 +80,13 @@ class Jvm final : public JavaSide {
   }
   size_t class_name(Object object, char* out, size_t capacity) noexcept override {
     jclass type = jni_->GetObjectClass(static_cast<jobject>(object));
-    char* signature = nullptr;
-    size_t length = 0;
-    if (agent().jvmti->GetClassSignature(type, &signature, nullptr) == JVMTI_ERROR_NONE) {
-      length = type_name(signature, out, capacity);
-      agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
-    }
+    const size_t length = name_of(type, out, capacity);
     jni_->DeleteLocalRef(type);
     return length;
+  }
+
+  size_t class_object_name(Object class_object, char* out, size_t capacity) noexcept override {
+    return name_of(static_cast<jclass>(class_object), out, capacity);
   }
 
   size_t class_lock_name(Object int_array, char* out, size_t capacity) noexcept override {
@@ -128,6 +127,14 @@ class Jvm final : public JavaSide {
   }
 
  private:
+  static size_t name_of(jclass type, char* out, size_t capacity) noexcept {
+    char* signature = nullptr;
+    if (agent().jvmti->GetClassSignature(type, &signature, nullptr) != JVMTI_ERROR_NONE) return 0;
+    const size_t length = type_name(signature, out, capacity);
+    agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+    return length;
+  }
+
   JNIEnv* jni_;
 };
 

@@ -188,6 +188,53 @@ void bytes_between_chunks_are_passed_over() {
   CHECK(told(found, "no chunk"));
 }
 
+// Each is a row of Python's in the end.
+void threads_without_end_are_left_out() {
+  constexpr uint64_t kMost = InternedRows::kMostThreads;
+  TestChunk chunk;
+  chunk.metadata = metadata({{2, "java.lang.String", {}},
+                             {3, "long", {}},
+                             {13, "java.lang.Thread", {{"osThreadId", 3}, {"javaThreadId", 3}}},
+                             {50, "test.Event", {{"thread", 13, true}}}});
+  std::vector<std::string> threads;
+  for (uint64_t i = 1; i <= kMost + 2; ++i) {
+    threads.push_back(constant(i, varints(i, i)));
+    chunk.events += event(50, varints(i));
+  }
+  chunk.events += event(50, varints(1));
+  chunk.checkpoint = checkpoint(0, {{13, threads}});
+  const TestFile file(chunk.bytes());
+  Reader reader(file.path(), {}, Times::one_clock);
+  std::vector<int32_t> ids;
+  while (EventTable* table = reader.next()) {
+    const auto& taken = table->columns.front().ids;
+    ids.insert(ids.end(), taken.begin(), taken.end());
+  }
+  CHECK_EQUAL(reader.interned().threads().size(), kMost);
+  CHECK_EQUAL(ids.size(), kMost + 3);
+  CHECK_EQUAL(ids[kMost - 1], static_cast<int32_t>(kMost - 1));
+  CHECK_EQUAL(ids[kMost], -1);
+  CHECK_EQUAL(ids[kMost + 1], -1);
+  CHECK_EQUAL(ids[kMost + 2], 0);  // one that is known stays so
+  CHECK_EQUAL(reader.problem_count(), 1U);
+  CHECK(reader.problems().front().text.find("more threads than") != std::string::npos);
+}
+
+void chunks_without_end_are_not_read() {
+  TestChunk empty;
+  empty.metadata_at = empty.checkpoint_at = 1;
+  const std::string whole = usual_chunk(5).bytes(), one = empty.bytes();
+  std::string bytes = whole;
+  for (size_t i = 0; i < (1 << 17) + 1; ++i) bytes += one;
+  const TestFile file(bytes + whole);
+  Reader reader(file.path(), {}, Times::one_clock);
+  uint64_t rows = 0;
+  while (EventTable* table = reader.next()) rows += table->rows;
+  CHECK_EQUAL(rows, 5U);
+  CHECK_EQUAL(reader.chunks().size(), size_t{1} << 17);
+  CHECK_EQUAL(reader.problem_count(), (uint64_t{1} << 17) - 1 + 1);  // of each empty one, and of those beyond
+}
+
 }  // namespace
 }  // namespace headway::jfr
 
@@ -206,4 +253,6 @@ int main() {
   types_without_end_or_without_bytes_are_left_out();
   events_of_one_name_with_fields_that_look_alike_are_kept_apart();
   bytes_between_chunks_are_passed_over();
+  threads_without_end_are_left_out();
+  chunks_without_end_are_not_read();
 }

@@ -7,49 +7,11 @@
 #include <random>
 #include <vector>
 
+#include "replay_rows.h"
 #include "testing/check.h"
 
 namespace headway {
 namespace {
-
-struct Rows {
-  std::vector<int16_t> tick;
-  std::vector<int64_t> end, running, runnable, blocked, stolen;
-  std::vector<int32_t> thread, waker;
-  std::vector<uint8_t> flags, blocked_in;
-
-  void add(int32_t who, int64_t until, int64_t ran, int64_t ready, int64_t waited, int32_t by = -1) {
-    tick.push_back(1);
-    end.push_back(until);
-    running.push_back(ran);
-    runnable.push_back(ready);
-    blocked.push_back(waited);
-    stolen.push_back(0);
-    thread.push_back(who);
-    waker.push_back(by);
-    flags.push_back(waited > 0 ? 1 : 0);
-    blocked_in.push_back(1);
-  }
-  void give(RunSteps& run) const {
-    StoredSlices slices;
-    slices.rows = tick.size();
-    slices.end_ticks = end.data();
-    slices.running_ticks = running.data();
-    slices.runnable_ticks = runnable.data();
-    slices.blocked_ticks = blocked.data();
-    slices.stolen_ticks = stolen.data();
-    slices.thread_id = thread.data();
-    slices.waker_id = waker.data();
-    slices.flags = flags.data();
-    slices.blocked_in = blocked_in.data();
-    CHECK(run.batch(slices, tick.data()));
-  }
-};
-
-RunThreads threads_of(size_t count, uint8_t role = 0) {
-  return {std::vector<int64_t>(count, INT64_MIN), std::vector<int32_t>(count, -1), std::vector<uint8_t>(count, role),
-          std::vector<int32_t>(count, 0)};
-}
 
 double on_cores(const RunSteps& run, double cores, int32_t last = -1, bool has_stolen = false, bool has_locks = true) {
   ReplayChanges changes;
@@ -178,8 +140,15 @@ void columns_that_no_recording_has_come_to_an_end() {
     }
     RunSteps run(threads, 0, static_cast<int64_t>(random() % 100'000), 2);
     rows.give(run);
-    RunStops stops{{-5, 10, 10, INT64_MAX}, {number(), number(), number(), INT64_MAX}, {0, 1, -7, 99}};
+    RunStops stops{{number(), 10, 10, INT64_MAX}, {number(), number(), number(), INT64_MAX}, {0, 1, -7, 99}};
     LockWaits locks{{0, 1, 1}, {0, number(), 3}, {number(), number(), number()}};
+    if (round % 3 == 0) run.tell_ends({1, 0, 1, 1, 1});
+    if (round % 2 == 0) {
+      run.tell_waits({{-1, 0, 0, 4, 99},
+                      {number(), number(), number(), number(), number()},
+                      {number(), number(), number(), number(), number()},
+                      {1, 1, -1, 2, 3}});
+    }
     run.resolve(stops, locks, {{-3, 0, 1, 1, 99}, {number(), number(), number(), number(), number()}});
     for (unsigned i = 0; i < 8; ++i) {
       const auto last = static_cast<int32_t>(random() % 8) - 2;

@@ -16,7 +16,7 @@ from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.locks.analysis import Locks, has_locks, locks
 from headway.analyses.locks.headline import LEAST_WAITED, headline
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.text import idle_sentence, loss_sentence, sentence
+from headway.analyses.lost_cores.text import idle_sentence, loss_sentence, others_sentence, sentence
 from headway.analyses.lost_cores.types import Account, Why
 from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.parallelism import Parallelism, parallelism
@@ -124,14 +124,11 @@ def _idle(account: Account) -> tuple[Finding, ...]:
 
 def _others(account: Account) -> tuple[Finding, ...]:
     """Say first whose the cores were, if not the program's: then all else is about a machine that was busy with others."""
-    others = account.other_processes_ns or 0
-    used = sum(account.used_ns.values())
-    if others <= max(used, account.lost_ns, account.stolen_ns or 0):
+    text = others_sentence(account)
+    if not text:
         return ()
-    share = others / (account.core_ns or 1)
-    text = f"Other processes had the cores for {percent(share)} of the core time, the program for"
-    text += f" {percent(used / (account.core_ns or 1))}: close what else runs on the machine, and record again."
-    return (Finding("others", text, {"other_processes_ns": others, "share": share}),)
+    share = (account.other_processes_ns or 0) / (account.core_ns or 1)
+    return (Finding("others", text, {"other_processes_ns": account.other_processes_ns, "share": share}),)
 
 
 def _why_notices(found: Why | None) -> tuple[Notice, ...]:

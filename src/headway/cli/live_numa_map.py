@@ -90,11 +90,13 @@ def _print(found: HeapMap, *, as_json: bool, is_first: bool) -> None:
 
         out.echo(one_line(json_text(heap_map_json(found))))
     else:
-        from headway.report.analyses.numa_map import heap_line
+        from headway.report.analyses.numa_map import SAMPLED, heap_line
 
         if is_first:
             for notice in found.notices:
                 out.echo_notice(notice)
             if found.is_all_local:
                 out.echo("The machine has one memory node: everything is local.")
+            if not all(look.is_exact for look in found.looks):
+                out.echo(SAMPLED)
         out.echo(heap_line(found))

@@ -64,6 +64,7 @@ def command(output: Path, pid: int | None, words: tuple[str, ...], **options: An
 
 def announce(directory: Path, done: str = "recorded") -> None:
     """Say that a recording is there, whether a part of it is missing, how long it is, and what to do with it."""
+    from headway.report.terminal.recorded import commands_for, cut_short
     from headway.store.manifest import read_manifest
 
     manifest = read_manifest(directory)
@@ -74,6 +75,9 @@ def announce(directory: Path, done: str = "recorded") -> None:
         tell(f"headway: {done} {directory} ({'partial, ' * (manifest.state == 'partial')}causal)")
         tell(f"  next: headway causal {shlex.quote(str(directory))}")
         return
+    cut = cut_short(manifest)
+    length += f", {cut}" if cut else ""
     switches = f", {manifest.switches:,} switches" if manifest.switches is not None else ""
     tell(f"headway: {done} {directory} ({length}{switches}, mode {manifest.mode})")
-    tell(f"  next: headway why {shlex.quote(str(directory))}")
+    for each in (*commands_for(manifest, directory), f"headway why {shlex.quote(str(directory))}"):
+        tell(f"  next: {each}")

@@ -79,14 +79,16 @@ _OPTIONS = (
         help="Count what is really allocated, by thread and class: allocations (every object: a program that does little but "
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
         "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
-        "code reads and writes fields and array elements: accesses (several times as long), or accesses,owners (also by the "
-        "thread that allocated the object: longer again; --owner has more rules).",
+        "code reads and writes fields and array elements: accesses (several times as long), accesses,owners (also by the "
+        "thread that allocated the object: longer again; --owner has more rules), or accesses,lines (also which threads write "
+        "in turn to one cache line: false sharing).",
     ),
     click.option(
         "--owner",
         metavar="RULES",
         help="With --objects accesses: also by whose the object is: allocator (the thread that allocated it), last-writer (the "
-        "one that wrote to it last; before, the one that allocated it), or both with a comma between them.",
+        "one that wrote to it last; before, the one that allocated it), or both with a comma between them. Beside "
+        "accesses,owners, which is the allocator.",
     ),
     click.option(
         "--object-scope",
@@ -129,7 +131,8 @@ _OPTIONS = (
         "--numa-map",
         type=TimeType(),
         metavar="T",
-        help="Ask so often (such as 1s) on which memory nodes the pages of the heap are, for 'headway numa-map'.",
+        help="Ask on which memory nodes the pages of the heap are, with pauses of T (such as 1s) or longer where looks take "
+        "long, for 'headway numa-map'.",
     ),
     click.option("--no-agent", is_flag=True, help="Leave the JVM untouched: kernel names only, no GC pauses."),
     keep_arguments_option,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from headway.analyses.overview import Overview
     from headway.record.session.plan import Plan
     from headway.store import Manifest, Recording
-
-_STOPPING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
-"""Signals by which people end a program that has done nothing wrong; a JVM then exits with 128 and the number."""
 
 
 @click.command(
@@ -163,14 +159,16 @@ def show(directory: Path, overwrite: bool = False) -> None:
 
     What goes wrong here, and Ctrl-C, is told, not raised: the recording is complete, and the exit code is the program's.
     """
-    page, failed, last, found = None, "", [], None
+    page, failed, last, more, found = None, "", [], [], None
     try:
         from headway.analyses.overview import overview
         from headway.report.html import render_html
+        from headway.report.terminal.recorded import commands_for
         from headway.store import open_recording
 
         with contextlib.closing(open_recording(directory)) as recording:
             failed = _failed(recording.manifest)
+            more = commands_for(recording.manifest, directory)
             # Whoever read our messages may have left; the report is written all the same.
             if not failed:
                 with Working("looking for where the cores went"):
@@ -194,6 +192,8 @@ def show(directory: Path, overwrite: bool = False) -> None:
     tell(f"headway: recording {directory}")
     if page is not None:
         tell(f"headway: report    {page}")
+    for each in more:
+        tell(f"headway: see also  {each}")
 
 
 def _findings(recording: Recording, found: Overview, directory: Path) -> list[str]:
@@ -201,18 +201,23 @@ def _findings(recording: Recording, found: Overview, directory: Path) -> list[st
     from headway.analyses.scheduling.recording_cost import recording_cost
     from headway.report.terminal import make_console, render_overview
     from headway.report.terminal.closing import closing, cost_line
+    from headway.report.terminal.recorded import cut_short
 
     tell()
     render_overview(recording, make_console(sys.stderr), found)
     cost = cost_line(recording_cost(recording))
-    return [*closing(found, str(directory)), "", *([f"headway: {cost}"] if cost else [])]
+    cut = cut_short(recording.manifest)
+    return [*closing(found, str(directory), cut), "", *([f"headway: {cost}"] if cost else [])]
 
 
 def _failed(manifest: Manifest) -> str:
     """Return how a program ended that failed, '' for others: servers are stopped by Ctrl-C or a signal that asks for it."""
+    from headway.report.terminal.recorded import stopping_signal
+
+    if stopping_signal(manifest):
+        return ""
     if manifest.signal:
-        asked = manifest.signal in _STOPPING
-        return "" if asked else f"the program was ended by signal {manifest.signal}"
-    if not manifest.exit_code or manifest.exit_code - 128 in _STOPPING:
+        return f"the program was ended by signal {manifest.signal}"
+    if not manifest.exit_code:
         return ""
     return f"the program ended with exit code {manifest.exit_code}"

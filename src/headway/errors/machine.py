@@ -215,4 +215,12 @@ ROWS: tuple[Message, ...] = (
         "address is watched in every program of the machine.",
         "headway doctor   (what else counts here), or --allow-breakpoints (record, run, counters --pid) where it may end",
     ),
+    Message(
+        "HW125",
+        "events of the default list that are not counted here",
+        "of the events that are counted by default some are not counted here: {events}",
+        "Nobody named them, and what is counted stands without them. HW107 says the same of events that were asked for by name.",
+        "headway doctor   (which events count here)",
+        NOTE,
+    ),
 )

@@ -20,4 +20,12 @@ ROWS: tuple[Message, ...] = (
         "headway record --pid PID --objects allocations --duration 30s -o NAME.headway   (attached once it is warm)",
         NOTE,
     ),
+    Message(
+        "HW812",
+        "a recording that has not the time of the same work",
+        "{other} does not tell how long the work of {path} takes: {reason}",
+        "The time of the second recording is taken for the first one's work: the same command, JVM and options, from begin to "
+        "end, and without counting accesses.",
+        "headway record -o TIMED.headway -- CMD   (with the CMD of the first)",
+    ),
 )

@@ -123,9 +123,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW818",
         "writes that change no last writer",
-        "JVM {pid} has {count:,} instructions in scope that write to objects without changing their last writer",
-        "They are in methods that would be longer than 8,000 bytes with a call for each access, which the JVM compiles no more. "
-        "Where they run, an object may be counted for the thread that wrote to it before.",
+        "JVM {pid} ran code in scope whose writes change no last writer: what a thread seems to have written last itself is "
+        "counted as unknown; it has {count:,} such instructions in classes that are counted",
+        "They are in methods that would be longer than 8,000 bytes with a call for each write, which the JVM compiles no more; "
+        "classes that are left out as a whole have such, too. Where they run, another thread may write to an object unseen. "
+        "What is counted for another thread is so by what is known, and may be older than such a write, too.",
         "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
     Message(
@@ -218,6 +220,45 @@ ROWS: tuple[Message, ...] = (
         "An answer has at most 65,536 rows of allocations and of accesses each, as many as an agent tells apart in one JVM, "
         "so that it fits in memory. Totals are of all rows.",
         "headway objects RECORDING --by class, or headway query RECORDING 'SELECT ... FROM allocation'",
+        NOTE,
+    ),
+    Message(
+        "HW813",
+        "a JVM whose cache lines were not watched",
+        "which threads of JVM {pid} write in turn to one cache line is not known: where its objects are can't be seen",
+        "At each write the agent reads the object's address from the JVM's handle of it, once it has found at the start that "
+        "handles lead to objects, as they do in HotSpot of JDK 17 to 25. Accesses are counted all the same.",
+        "headway record --objects accesses -o NAME.headway -- CMD   (without lines)",
+    ),
+    Message(
+        "HW814",
+        "writes whose cache lines were not watched",
+        "JVM {pid} wrote where cache lines were not watched: {what}",
+        "A method that would be longer than 8,000 bytes with a call for each write has none. There is room for 65,535 fields, "
+        "65,534 threads, 1,024 sums of each thread, and for the 16 MB of the heap that were written to last. What is counted did "
+        "happen; there may be more of it.",
+        "headway record --objects accesses,lines --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
+    ),
+    Message(
+        "HW819",
+        "cache lines were not recorded",
+        "which fields threads write in turn on one cache line was not recorded",
+        "It is watched only when it is asked for, as it slows the program down; in JSON `lines` is null.",
+        "headway record --objects accesses,lines -o NAME.headway -- CMD",
+        NOTE,
+    ),
+    Message(
+        "HW864",
+        "writes by cache lines as they were seen",
+        "a write counts as false sharing where another thread wrote to a different place on the line since this thread wrote "
+        "there; whether it cost time depends on how soon, and on which CPUs",
+        "Seen are writes of the code in scope to fields of objects and elements of arrays; not those of the JDK's own code "
+        "(atomics, VarHandle, collections, System.arraycopy), of native code, of constructors before super(), nor static fields, "
+        "nor reads. Where an object lies within its line changes from run to run, and when it is moved: two fields that are less "
+        "than 64 bytes apart may share a line in one run and not in the next. A collection moves objects: the first write to a "
+        "place after it is not judged. Collectors that move objects while the program runs (ZGC, Shenandoah) may lead to a few "
+        "wrong counts. Virtual threads count as the carrier that runs them, whose CPU's cache it is.",
+        "headway objects NAME.headway --by field",
         NOTE,
     ),
 )

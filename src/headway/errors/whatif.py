@@ -1,4 +1,4 @@
-"""HW82x to HW87x: replays of a recording on other cores (`headway whatif`)."""
+"""HW82x to HW87x, and HW893: replays of a recording on other cores (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -118,29 +118,31 @@ ROWS: tuple[Message, ...] = (
         "threads that waited in a circle",
         "{path}: in another order of locks threads would have waited for each other in a circle; {count} of their waits were "
         "ended",
-        "What was recorded as the order of two threads they did not need; which of them did, nobody knows.",
+        "That one thread came after another in the recorded run need not mean that it had to. Which of these orders the program "
+        "needs is not known.",
         "compare with the likely speedup of: headway why {path}",
     ),
     Message(
         "HW835",
         "acquisitions that nobody waited for",
-        "{path}: acquisitions of locks that nobody waited for are not recorded; intervals have {share} of the gain for them",
-        "When others come at another time they may wait there, too. On more cores than recorded that is frequent.",
+        "{path}: locks that were free when a thread took them are not recorded; that widens the intervals by {share} of the gain",
+        "After the change threads come at other times, and may wait where they did not. On more cores than recorded that is "
+        "frequent.",
         "headway locks {path}",
         NOTE,
     ),
     Message(
         "HW836",
         "changes without those of locks",
-        "{path} was recorded without locks: what a lock less would bring is not among the changes",
+        "{path} was recorded without locks: no change of a lock is among those shown",
         "Waits of Java threads are seen by the agent, and only when it is told to look for them.",
         "headway record --locks -o NAME.headway -- CMD",
     ),
     Message(
         "HW837",
         "changes of locks that can't be predicted",
-        "with locks decided anew: {reason}",
-        "A replay that is wrong for the run as it was is wrong for others, too: changes of locks are not among those shown.",
+        "with the order of threads at locks decided anew: {reason}",
+        "A replay that is wrong for the recorded run is wrong for a changed one, too: no change of a lock is among those shown.",
         "headway why {path}   (the most that could be gained at each lock)",
     ),
     Message(
@@ -200,8 +202,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW855",
         "as many sleeps as there were",
-        "{path}: after the change threads sleep as often as they did, each time as long as was asked",
-        "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter.",
+        "{path}: the prediction has threads sleep as often as recorded, each time as long as was asked",
+        "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter. One that "
+        "sleeps before it tries again what has failed comes sooner, may fail more often, and computes that much more.",
         "make the change, record again, and compare",
         NOTE,
     ),
@@ -209,7 +212,7 @@ ROWS: tuple[Message, ...] = (
         "HW856",
         "a method that no sample knows of",
         "{path} has no samples of CPU time",
-        "Which method used the CPU time of a stretch of running, only samples tell.",
+        "Only samples tell which method used CPU time.",
         "headway record --sample cpu -o NAME.headway -- CMD",
     ),
     Message(
@@ -244,19 +247,19 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW861",
         "cores that were whole when the run was recorded",
-        "{path}: what threads computed is taken to be what a core computes that runs nothing else",
-        "Where threads shared cores in the recorded run already, on logical CPUs, that is in their CPU time, and the prediction "
-        "has it twice.",
+        "{path}: the prediction takes each thread to have had a whole core when it was recorded",
+        "Where threads shared a core already, as two logical CPUs of it, they were slower and used more CPU time. The prediction "
+        "counts that loss once more.",
         "headway doctor   (which CPUs this machine has)",
         NOTE,
     ),
     Message(
         "HW862",
         "a predicted run whose lost cores are not known",
-        "{path}: predictions without an account of lost cores: virtual threads wait for something, a pool is changed, or it "
-        "would take more than 36 million slices",
-        "What a virtual thread runs is its carrier's in a replay, and nothing says when it would wait itself. "
-        "What limits the run is then said by how many threads are ready.",
+        "{path}: predictions without an account of lost cores: {reason}",
+        "There is none where the program has virtual threads (in a replay what they run belongs to their carriers), where a pool "
+        "has another number of workers (their tasks are done by threads that the recording does not have), and for more than 36 "
+        "million slices (they are not kept). What limits the run is then told by how many threads are ready.",
         "headway why {path}   (the account of the recorded run)",
     ),
     Message(
@@ -270,11 +273,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW869",
         "answers over sockets that come when they came",
-        "{path}: threads of the program waited for {time} in all for I/O that threads of the program ended, which were not seen "
-        "to run then; in a replay it takes as long as it took",
-        "A packet wakes its reader in an interrupt, in the time of the thread that sent it. Where records of that thread are "
-        "missing, a replay does not have it: what would make it answer sooner does not. The lower end of the interval is the "
-        "change with I/O that takes no time; what is likely gained without a lock or a sleep is in headway why.",
+        "{path}: threads waited {time} in all for answers of other threads of the program, and who sent these was not seen; in a "
+        "replay they take as long as they took",
+        "A packet wakes its reader in an interrupt, while the thread that sent it runs. Where the records of that thread are "
+        "missing, a change that makes it answer sooner does not do so in the replay. So the lower end of the interval is the "
+        "change with I/O that takes no time. What is likely gained without a lock or a sleep is in headway why.",
         "headway why {path}",
     ),
     Message(
@@ -307,8 +310,17 @@ ROWS: tuple[Message, ...] = (
         "HW873",
         "locks whose loss is not predicted",
         "{path}: for {time} in all threads waited for locks that are not among the changes shown: {places}",
-        "Of semaphores, read locks and locks that a library made itself it is not recorded who has them, so it can't be decided "
-        "anew who gets them next. One of them may matter more than all that is shown.",
+        "Of semaphores, pools of connections, read locks and locks that a library made itself nothing says who has them, so it "
+        "can't be decided anew who gets them next. One of them may matter more than all that is shown.",
         "headway why {path}   (the most that could be gained there)",
+    ),
+    Message(
+        "HW893",
+        "a heap that is never collected",
+        "{path}: without collections; that a larger heap takes longer to touch for the first time is left out",
+        "The kernel clears each page before its first use. In a heap so large that nothing is collected that may take longer "
+        "than the collections did, and a larger one in which few are left is often the fastest.",
+        "run it with a larger heap (-Xmn, -Xmx), record again, and compare",
+        NOTE,
     ),
 )

@@ -1,4 +1,4 @@
-"""HW874 to HW891: pools and their tasks, room in queues, and the parts of parallel stages, after a change (`headway whatif`)."""
+"""HW874 to HW892: pools and their tasks, queues, parallel stages, and lines of several locks, in changes (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW878",
         "tasks that are not told apart",
-        "{path}: {share} of what the workers of {pool} did may be one task or several at a time; with that it is {least} if "
-        "those are small, and {most} if each is one",
+        "{path}: {share} of what the workers of {pool} did may be one task or several in a row; the run would take {least} if "
+        "these are small, and {most} if each stretch is one task",
         "A worker that finds a task in the queue takes it without a wait, and where that one begins is seen only if a thread "
         "waits for the one before, in Future.get.",
         "let the program wait for its tasks by Future.get, or ask of a run in which workers wait now and then",
@@ -62,9 +62,9 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW881",
         "a pool of too many tasks",
-        "{path}: the workers of {pool} did more tasks than {limit} with those that may be several in pieces, or too many threads "
-        "waited for all of them",
-        "Each task is a thread of the replay, some 300 bytes; what may be several tasks is replayed in sixteenths, too.",
+        "{path}: the workers of {pool} did more than {limit} tasks, or too many threads waited for all of them",
+        "Each task is a thread of the replay, which takes some 300 bytes. A stretch that may be several tasks counts as sixteen "
+        "or more.",
         "headway record --locks --duration 60s ...   (a shorter run)",
     ),
     Message(
@@ -79,8 +79,8 @@ ROWS: tuple[Message, ...] = (
         "HW883",
         "tasks that wait for each other in a circle",
         "{path}: with {change} threads and tasks wait for each other in a circle",
-        "A task keeps its worker while it waits, perhaps for a thread that waits for a task behind it in the queue. A program "
-        "may end so, too, with fewer workers; or what ended its waits is known wrongly.",
+        "A task keeps its worker while it waits, perhaps for a task behind it in the queue. With fewer workers the program "
+        "itself may come to a standstill like that; or the recording is wrong about what ended a wait.",
         "make the change and try it, or ask for more workers",
     ),
     Message(
@@ -107,8 +107,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW887",
         "a queue that is taken to be large enough",
-        "{path}: nobody waits for room in {queue}; {count} of the recorded waits for it are left out at a time, at "
-        "most, each for an element more than there was room for",
+        "{path}: the prediction has nobody wait for room in {queue}; at most {count} of the recorded waits for room, each for "
+        "one element, are left out at the same time",
         "How much room the queue had, and how much was put in between two waits, is not recorded: the interval reaches to the "
         "run with its waits.",
         "make the change, record again, and compare",
@@ -142,6 +142,14 @@ ROWS: tuple[Message, ...] = (
         "a queue that would be full again",
         "{path}: room for {room} in {queue} is not enough: {count} elements or more would be in it beyond what it had room for",
         "The prediction is for a queue at which nobody waits for room; with less room threads wait there again, for less.",
-        "headway whatif {path} --queue '{queue}={count}0'   (ask for more)",
+        "headway whatif {path} --queue '{example}={count}0'   (ask for more)",
+    ),
+    Message(
+        "HW892",
+        "a changed line at which threads wait for other things, too",
+        "{path}: at {place} threads also waited {time} for what is no lock that one thread has at a time; that stays as it was",
+        "A line stands for all that is waited for there. Who has a place in a pool, a permit or a read lock is not recorded, so "
+        "it can't be decided anew who gets it next.",
+        "headway why {path}   (the most that could be gained there)",
     ),
 )

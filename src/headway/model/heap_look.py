@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+HEAP_LOOKS_FILE = "heap-nodes.jsonl"
+"""In the spool of a recording: a look a line, as JSON."""
+
 
 @dataclass(frozen=True, slots=True)
 class HeapLook:

@@ -25,7 +25,9 @@ def is_main_thread(java_id: int | None, name: str | None) -> bool:
 
 def may_have_virtual_threads(java_version: str) -> bool:
     """Return whether JVMs of this `java.version` (1.8.0_392, 17.0.9, 25-ea) can have virtual threads; False for unknown ones."""
-    found = re.match(r"(?:1\.)?(\d+)", java_version)
+    found = re.match(
+        r"(?:1\.)?([0-9]{1,9})(?![0-9])", java_version
+    )  # a JVM may say thousands of digits, which `int` refuses
     return found is not None and int(found[1]) >= _FIRST_JDK
 
 

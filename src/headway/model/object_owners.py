@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 OwnerRule: TypeAlias = Literal["allocator", "last-writer"]
 ALLOCATOR: OwnerRule = "allocator"
@@ -16,3 +16,16 @@ OWNER_TABLES: Mapping[OwnerRule, tuple[str, str]] = {
     LAST_WRITER: ("access_writer", "access_writer_pair"),
 }
 """Of each rule the table of accesses by class and whose the objects are, and that of pairs of thread and owner."""
+_MOST_NUMBERS = 1 << 28
+"""As in the agent: so many objects have a number, by which it is known who wrote to them last."""
+
+
+def numbers_used_up(jvm: Mapping[str, Any]) -> int | None:
+    """Return how many objects a JVM numbered where it has no number for more, from what its agent says of accesses; else None."""
+    numbers = jvm.get("object_ids")
+    return numbers if isinstance(numbers, int) and numbers >= _MOST_NUMBERS else None
+
+
+def has_unseen_writes(jvm: Mapping[str, Any]) -> bool:
+    """Return whether code in scope ran whose writes change no last writer, from what a JVM's agent says of accesses."""
+    return bool(jvm.get("has_unnoted"))

@@ -1,6 +1,6 @@
 """The spool's wire format as Python reads it: its numbers, and where the fields of a file's header lie.
 
-Made from native/wire/records.h by scripts/make_shared.py (make reference): change that, not this file.
+Made from native/wire/records.h and stored_slices.h by scripts/make_shared.py (make reference): change these, not this file.
 """
 
 from typing import NamedTuple
@@ -24,6 +24,7 @@ HW_ACCESS_KINDS = 6
 HW_VIRTUAL_THREADS = 9223372036854775806
 HW_OWNED_KINDS = 4
 HW_FOREIGN_OWNER = 9223372036854775805
+HW_LINE_KINDS = 3
 HW_LOCK_MAGIC = b"HWLOCKS\x00"
 HW_LOCK_VERSION = 2
 HW_LOCK_CLASSES = 4096
@@ -73,6 +74,9 @@ HW_ACCESS_OWNERS = 53
 HW_ACCESS_PAIR = 54
 HW_ACCESS_WRITERS = 55
 HW_ACCESS_WRITER_PAIR = 56
+HW_LINE_PLACE = 57
+HW_LINE_WRITES = 58
+HW_LINE_SHARE = 59
 HW_IN_UNKNOWN = 0
 HW_IN_FUTEX = 1
 HW_IN_TIMED_FUTEX = 2
@@ -116,6 +120,14 @@ HW_ST_NATIVE = 1
 HW_ST_SLEEP = 2
 HW_ST_WAIT = 3
 HW_ST_PARK = 4
+HW_LINE_SAME_PLACE = 0
+HW_LINE_SAME_LINE = 1
+HW_LINE_NEXT_LINE = 2
+SLICE_BLOCKED_STATE_MASK = 3
+SLICE_WAKER_IRQ = 4
+SLICE_IS_OPEN = 8
+SLICE_RUNNABLE_UNKNOWN = 16
+SLICE_STOLEN_UNKNOWN = 32
 
 HW_SPOOL_HEADER_BYTES = 88
 HW_SPOOL_HEADER = {

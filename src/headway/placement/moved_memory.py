@@ -31,6 +31,8 @@ _MOST_RUNS = 200_000
 """Moved pages are noted by so many runs of neighbours, some 30 MB: scattered ones beyond stay where they are."""
 _LEAST_FREE = 0.1
 """Of a node's memory: so much stays free there."""
+_HUGE = 2 << 20
+"""Bytes of a huge page."""
 _PAGES_OF_THE_PROGRAM_ALONE = 2
 """MPOL_MF_MOVE: pages that other processes have as well are not moved."""
 
@@ -139,19 +141,31 @@ class MovedMemory:
 
     def _move_batch(self, process: Process, addresses: array[int]) -> tuple[int, int]:
         """Move those of some pages that are on other nodes. Return how many were moved, and how many the kernel refused."""
+        following = addresses[-1] + PAGE
         try:
-            before = nodes_of(process, addresses)
+            *before, of_following = nodes_of(process, array("Q", [*addresses, following]))
             there = [(at, node) for at, node in zip(addresses, before, strict=True) if node >= 0 and node != self.home]
             if not there:
                 return 0, 0
             after = self._moved(process, array("Q", (at for at, _ in there)), self.home)
+            is_more = there[-1] == (addresses[-1], of_following)
+            more = self._moved_with_it(process, following) if is_more else []
         except OSError as error:
             if error.errno != errno.ESRCH:  # it has ended
                 self._reason = error.strerror or str(error)
             return 0, 0
         ours = [pair for pair, now in zip(there, after, strict=True) if now == self.home]
+        ours += [(at, of_following) for at in more]
         self.note(process, ours)
         return len(ours), sum(now >= 0 and now != self.home for now in after)
+
+    def _moved_with_it(self, process: Process, following: int) -> list[int]:
+        """Return the pages from an address on that were moved with the one before: a huge page is moved as a whole."""
+        rest = array("Q", range(following, -(-following // _HUGE) * _HUGE, PAGE))
+        if not rest:
+            return []
+        now = nodes_of(process, rest)
+        return [*rest] if now[0] == self.home else []
 
     def _put_back(self, process: Process, addresses: array[int], node: int) -> tuple[int, int]:
         """Move those of some pages that are still on the node of headway's choice.
@@ -166,7 +180,8 @@ class MovedMemory:
             hidden = sum(on < 0 for on in now) if balances_itself() else 0
         except OSError as error:
             return 0, 0 if error.errno == errno.ESRCH else len(addresses)  # what has ended has no memory
-        return sum(on == node for on in after), sum(on >= 0 and on != node for on in after) + hidden
+        back = sum(on == node for on in now)  # with another part of a huge page
+        return back + sum(on == node for on in after), sum(on >= 0 and on != node for on in after) + hidden
 
     def _moved(self, process: Process, addresses: array[int], node: int) -> array[int]:
         """Move pages, learn what they take, and return the nodes that they are on then."""

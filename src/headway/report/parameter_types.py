@@ -124,18 +124,18 @@ class _CountedType(click.ParamType[tuple[str, int]]):
         """Split the text at its last =; a usage error says what is expected."""
         if isinstance(value, tuple):
             return value
-        pool, _, text = str(value).rpartition("=")
-        if not pool.strip():
+        name, _, text = str(value).rpartition("=")
+        if not name.strip():
             self.fail(f"{value!r} names no {self.what}: write {self.example}", param, ctx)
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(self.most))
         if not is_number or not 1 <= int(text) <= self.most:
             reason = f"has no number of {self.counted} from 1 to {self.most}"
             self.fail(f"{value!r} {reason}: write {self.example}", param, ctx)
-        return pool.strip(), int(text)
+        return name.strip(), int(text)
 
 
 class PoolType(_CountedType):
-    """A thread pool and a number of workers: pool-1=16."""
+    """Type of an option that gives a thread pool another number of workers: pool-1=16."""
 
     name = "pool"
     what, counted, example = "pool", "workers", "pool-1=16"
@@ -143,7 +143,7 @@ class PoolType(_CountedType):
 
 
 class QueueType(_CountedType):
-    """A queue and how many elements it has room for: com.acme.Reader.run:12=1000."""
+    """Type of an option that gives a bounded queue another capacity, in elements: com.acme.Reader.run:12=1000."""
 
     name = "queue"
     what, counted, example = "queue", "elements", "com.acme.Reader.run:12=1000"

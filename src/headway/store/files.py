@@ -154,7 +154,7 @@ def open_named(path: Path | str) -> int:
     return _opened(path, path, 0)
 
 
-def open_there(place: directories.DirectoryEntry) -> int:
+def open_in_directory(place: directories.DirectoryEntry) -> int:
     """Open the ordinary file that has a name in an open directory, and return the descriptor. Raises OSError."""
     return _opened(place.name, place.path, os.O_NOFOLLOW, place.parent)
 

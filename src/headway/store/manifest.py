@@ -143,7 +143,7 @@ class Manifest:
 
     @property
     def is_causal(self) -> bool:
-        """Return whether this is a causal recording, with the tables of store/causal_tables.py and no others."""
+        """Return whether this is a causal recording, with the tables of store/schemas/causal.py and no others."""
         return self.extra.get("kind") == CAUSAL
 
     @classmethod

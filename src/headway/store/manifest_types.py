@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headway.model.machine_limits import MOST_MEMORY_NODES
+
 _MOST = 1 << 63
 _LONGEST_CPU = 9
 LONGEST_NS = 1 << 60
@@ -26,6 +28,10 @@ class _Moment:
     """A time, ns, by any clock: sums and differences of such times fit 64 bits."""
 
 
+class _Node:
+    """The number of a memory node."""
+
+
 class _Cores:
     """A number of cores; 0: not known."""
 
@@ -38,6 +44,7 @@ _BOUNDS: Mapping[Any, tuple[int, int]] = {
     **dict.fromkeys((_Whole, _Number), (-_MOST, _MOST - 1)),
     _Moment: (-(1 << 61), 1 << 61),
     _Cores: (0, 1 << 20),
+    _Node: (0, MOST_MEMORY_NODES - 1),
 }
 """The least and the most of each kind of number."""
 _CPU = {"cpu": _Whole, "core": _Whole, "package": _Whole, "node": _Whole, "smt_siblings": [_Whole]}
@@ -54,7 +61,7 @@ _TYPES: Mapping[str, Any] = {
     "quota_cores": _Number,
     "throttled_ns": _Number,
     "window": {"start_ns": _Moment, "end_ns": _Moment},
-    "host": {**_HOST, "cpus_online": [_Whole], "topology": [_CPU], "memory_nodes": [_Whole]},
+    "host": {**_HOST, "cpus_online": [_Whole], "topology": [_CPU], "memory_nodes": [_Node]},
     "command": [str],
     "affinity": [_Whole],
     "jvms": [{"pid": _Whole, "available_processors": _Whole}],
@@ -78,6 +85,9 @@ def check_types(data: Mapping[str, Any]) -> None:
     """Raise TypeError, which names the first value of a manifest that has the wrong type."""
     for problem in _problems(data, _TYPES, ""):
         raise TypeError(problem)
+    nodes = (data.get("host") or {}).get("memory_nodes") or ()
+    if len(nodes) > MOST_MEMORY_NODES:
+        raise TypeError(f"host.memory_nodes has {len(nodes):,} nodes")
     window = data.get("window") or {}
     length_ns = (window.get("end_ns") or 0) - (window.get("start_ns") or 0)
     if length_ns > LONGEST_NS:

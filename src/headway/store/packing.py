@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headway.model import wire
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TICK_NS = 32
-BLOCKED_STATE, WAKER_IRQ, IS_OPEN, RUNNABLE_UNKNOWN, STOLEN_UNKNOWN = 3, 4, 8, 16, 32
-"""Bits of the column `flags`; the lowest two hold blocked_state. native/decode/slices.h has the same."""
+BLOCKED_STATE = wire.SLICE_BLOCKED_STATE_MASK
+WAKER_IRQ, IS_OPEN = wire.SLICE_WAKER_IRQ, wire.SLICE_IS_OPEN
+RUNNABLE_UNKNOWN, STOLEN_UNKNOWN = wire.SLICE_RUNNABLE_UNKNOWN, wire.SLICE_STOLEN_UNKNOWN
+"""Bits of the column `flags`; the lowest two hold blocked_state."""
 
 STORED: dict[str, str] = {
     "tick_ns": "int16",
@@ -36,8 +40,8 @@ Files of before have no blocked_in.
 """
 
 
-COUNTERS, COUNTER_GROUPS = 16, 8
-"""So many counters can a slice have counts of, in so many groups: native/wire/records.h has the same."""
+COUNTERS, COUNTER_GROUPS = wire.HW_COUNTERS, wire.HW_COUNTER_GROUPS
+"""So many counters can a slice have counts of, in so many groups."""
 COUNTS = tuple(f"count_{place}" for place in range(COUNTERS))
 UNCOUNTED = tuple(f"uncounted_{place}" for place in range(COUNTER_GROUPS))
 UNKNOWN_COUNT = -1

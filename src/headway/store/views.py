@@ -69,7 +69,7 @@ def _part(table: str) -> str:
     columns = [
         f"{text if of == table else 'NULL'} AS {name}" for of, parts in _PARTS.items() for name, text in parts.items()
     ]
-    return f"""SELECT pid, thread_id, CASE WHEN thread_id IS NULL THEN java_id END AS unnamed_id, {", ".join(columns)}
+    return f"""SELECT pid, thread_id, java_id, CASE WHEN thread_id IS NULL THEN java_id END AS unnamed_id, {", ".join(columns)}
   FROM {table}"""
 
 
@@ -92,8 +92,8 @@ def _of_owners(kind: str) -> str:
 
 
 THREAD_OBJECTS = f"""
-SELECT p.pid, p.thread_id, COALESCE(t.java_id, p.unnamed_id) AS java_id, t.name AS thread_name, t.kind AS thread_kind,
-  t.start_ns AS thread_start_ns, t.end_ns AS thread_end_ns,
+SELECT p.pid, p.thread_id, COALESCE(t.java_id, max(p.java_id)) AS java_id, t.name AS thread_name, t.kind AS thread_kind,
+  t.start_ns AS thread_start_ns, COALESCE(t.java_end_ns, t.end_ns) AS thread_end_ns,
   {", ".join(f"{_sum(name, 'allocations')} AS {name}" for name in [*_ALLOCATED][:7])},
   sqrt(sum(p.allocations_variance)) AS allocations_error, sqrt(sum(p.total_size_variance)) AS total_size_error,
   {", ".join(map(_of_owners, OBJECT_KINDS))},
@@ -102,6 +102,6 @@ FROM ({" UNION ALL ".join(map(_part, _PARTS))}) p LEFT JOIN thread t ON t.thread
 CROSS JOIN (SELECT (SELECT count(*) FROM allocation) AS allocations, (SELECT count(*) FROM access) AS accesses,
   (SELECT count(*) FROM access_owner) AS owners) n
 WHERE COALESCE(t.kind, '') <> 'headway'
-GROUP BY p.pid, p.thread_id, p.unnamed_id, t.java_id, t.name, t.kind, t.start_ns, t.end_ns
+GROUP BY p.pid, p.thread_id, p.unnamed_id, t.java_id, t.name, t.kind, t.start_ns, t.end_ns, t.java_end_ns
 """
 """What each thread allocated, read and wrote. {memory_nodes}: how many memory nodes the machine has, NULL where not known."""

@@ -30,6 +30,7 @@ WORDS = {
         "sample": ("event", "state"),
         "jvm_phase": ("kind",),
         "block": ("kind",),
+        "line_share": ("distance",),
     },
     **{"blocker": ("kind",), "causal_run": ("timer", "mode"), "causal_point": ("kind",), "causal_line": ("kind",)},
 }

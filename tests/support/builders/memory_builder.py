@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Worker:
     start_ns: int = 0
     kind: str = "app"
     uncounted_ns: int = 0
+    pid: int = PID
 
 
 def memory_recording(
@@ -46,11 +47,13 @@ def memory_recording(
     groups: Sequence[Sequence[str]] = CYCLES,
     *,
     allocations: bool = True,
+    more: Mapping[str, pa.Table] | None = None,
     **manifest: Any,
 ) -> Path:
     """Write a recording of these threads, each with one slice, or two where it is counted in part.
 
-    `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks at that.
+    `more`: further tables. `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks
+    at that.
     """
     slices = sorted(
         (
@@ -69,6 +72,7 @@ def memory_recording(
         "slice": slice_table(slices, groups),
         "activity": _activity(threads, wall_ns),
         **({"allocation": _allocations(threads)} if allocations else {}),
+        **(more or {}),
     }
     objects = {"interval_bytes": 0, "sites": False, "jvms": [{"pid": PID, "interval_bytes": 0}]}
     facts = {
@@ -87,6 +91,7 @@ def memory_recording(
 def _threads(threads: Sequence[Worker]) -> pa.Table:
     found = thread_table([each.kind for each in threads])
     columns = {name: found.column(name) for name in found.column_names}
+    columns["pid"] = pa.array([each.pid for each in threads])
     columns["name"] = pa.array([each.name for each in threads])
     columns["java_id"] = pa.array([each.java_id for each in threads], pa.int64())
     columns["running_ns"] = pa.array([each.cpu_ns for each in threads], pa.int64())

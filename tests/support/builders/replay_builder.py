@@ -16,7 +16,7 @@ APP, GC, VM, OTHER, LEFT_OUT = range(5)
 """ThreadRole of native/replay/run_steps.h."""
 BEFORE = -(1 << 60)
 """The birth of threads that ran before the recording."""
-FUTEX, TIMED_FUTEX, NANOSLEEP, POLL = 1, 2, 3, 4
+FUTEX, TIMED_FUTEX, NANOSLEEP, POLL, FILE, OTHER_CALL, NO_CALL = 1, 2, 3, 4, 5, 8, 9
 
 _US = 1000
 
@@ -33,6 +33,7 @@ class Slice(NamedTuple):
     blocked_in: int = FUTEX
     stolen: int = 0
     irq: bool = False
+    is_uninterruptible: bool = False
 
 
 def steps(
@@ -77,7 +78,7 @@ def steps(
         stolen_ticks=column([each.stolen for each in rows]),
         thread_id=column([each.thread for each in rows], np.int32),
         waker_id=column([each.waker for each in rows], np.int32),
-        flags=column([(each.woken > each.begin) | each.irq << 2 for each in rows], np.uint8),
+        flags=column([(each.woken > each.begin) << each.is_uninterruptible | each.irq << 2 for each in rows], np.uint8),
         blocked_in=column([each.blocked_in for each in rows], np.uint8),
     )
     if ended:

@@ -25,6 +25,7 @@ class FakeThread:
     states: Sequence[tuple[str, int]] = ()
     name: str = "worker"
     stolen: Sequence[int] = field(default_factory=list)  # per running part; missing ones are 0
+    is_daemon: bool | None = None
 
     def at(self, t: int) -> str | None:
         """Return the state at time t (ns from the recording's start), None while the thread does not exist."""
@@ -128,6 +129,7 @@ def thread_row(index: int, thread: FakeThread, wall: int) -> dict[str, Any]:
         "name": thread.name,
         "comm": thread.name[:15],
         "kind": thread.kind,
+        "is_daemon": thread.is_daemon,
         "from_snapshot": False,
         "running_ns": running,
         "exec_ns": running - sum(thread.stolen),

@@ -33,25 +33,37 @@ READS = {
     "notes",
     "counters",
     "objects",
+    "memory",
+    "numa",
 }
 """Commands that only read a recording."""
 
 T = TypeVar("T")
 
 
-def headway(*words: object, timeout: float = 240, **options: Any) -> subprocess.CompletedProcess[str]:
+def headway(
+    *words: object, timeout: float = 240, cwd: Path | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run `headway WORDS` to its end; standard output and error are captured as text.
 
     What is asked of a recording as JSON is asked in this process, where all of headway is loaded already: to load it anew would
     take longer than the answer. tests/unit asks in processes what depends on them (streams, signals, exit codes).
     """
-    if words[0] in READS and "--json" in words and not options:
+    if words[0] in READS and "--json" in words and not options and cwd is None:
         return _in_this_process(list(map(str, words)))
-    if not options and (done := forked_headway.run(list(map(str, words)), timeout)):
+    if not options and (done := forked_headway.run(list(map(str, words)), timeout, cwd)):
         return done
+    command = [*HEADWAY, *map(str, words)]
     return subprocess.run(
-        [*HEADWAY, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=timeout, **options
+        command, capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd, **options
     )
+
+
+def json_of(*words: object) -> Any:
+    """Return what `headway WORDS --json` answers."""
+    done = headway(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def _in_this_process(words: list[str]) -> subprocess.CompletedProcess[str]:

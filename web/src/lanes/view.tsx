@@ -173,6 +173,7 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
     tracks.findIndex((t) => t.lane.id === chosen),
   );
   const { wall_ns } = payload;
+  const areSeveral = new Set(payload.threads.lanes.map((lane) => lane.pid)).size > 1;
 
   useLayoutEffect(() => {
     if (!canvas.current) return;
@@ -251,7 +252,11 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
   const tip = pointed && !band ? tipAt(tracks, pointed, wall_ns) : null;
   return (
     <div class="lanes-frame">
-      <div class="lanes" ref={scroller} onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}>
+      <div
+        class={areSeveral ? "lanes several" : "lanes"}
+        ref={scroller}
+        onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
+      >
         <div
           class="names"
           role="listbox"
@@ -270,10 +275,11 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
               role="option"
               aria-selected={i === selected}
               onClick={() => choose(i)}
-              title={`${track.lane.name}\n${totals(track)}`}
+              title={`${track.lane.name}\nprocess ${track.lane.pid}, tid ${track.lane.tid}\n${totals(track)}`}
             >
               <span class="swatch" style={{ background: `var(--${track.lane.kind}, var(--app))` }} />
-              <span class="text">{track.lane.name}</span>
+              <LaneName name={track.lane.name} />
+              {areSeveral && <span class="pid">{track.lane.pid}</span>}
               <span class="sr-only">
                 , {track.lane.kind}, {totals(track)}
               </span>
@@ -312,6 +318,20 @@ function LaneList({ payload, tracks, span, onSpan }: ListProps) {
         )}
       </p>
     </div>
+  );
+}
+
+const [END, LONG] = [5, 8];
+
+/** A thread's name, which loses its middle where it has no room: names of threads differ at their ends. */
+function LaneName({ name }: { name: string }) {
+  const letters = [...name];
+  if (letters.length <= LONG) return <span class="text">{name}</span>;
+  return (
+    <span class="text">
+      <span class="begin">{letters.slice(0, -END).join("")}</span>
+      <span class="end">{letters.slice(-END).join("")}</span>
+    </span>
   );
 }
 

@@ -5,7 +5,7 @@ import { KIND_NAMES } from "../charts/timeline";
 import { KINDS, type Kind } from "../payload/common";
 import type { Bottle } from "../payload/lost_cores";
 import { Duration, Integer, Percent, Rounded } from "../ui/figure";
-import { duration, integer, number3, percent, tick, ticks } from "../ui/format";
+import { duration, integer, number3, percent, tick, ticks, withoutMiddle } from "../ui/format";
 import { Head } from "../ui/head";
 import { useRoving } from "../ui/roving";
 import { TableAlternative } from "../ui/section";
@@ -122,10 +122,7 @@ export function BottleGraph({ bottles, wall_ns }: Props) {
   );
 }
 
-function cut(name: string, width: number): string {
-  const room = Math.floor((width - 8) / 6.6);
-  return name.length <= room ? name : `${name.slice(0, Math.max(1, room - 1))}…`;
-}
+const cut = (name: string, width: number) => withoutMiddle(name, Math.floor((width - 8) / 6.6));
 
 function BottleTable({ bottles, wall_ns }: Props) {
   return (

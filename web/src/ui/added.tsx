@@ -4,6 +4,7 @@ import { ScatterPlot } from "../charts/scatter";
 import type { AddedSection, AddedTable } from "../payload/recording";
 import { Rounded } from "./figure";
 import { Head } from "./head";
+import { Name } from "./name";
 import { Section } from "./section";
 
 export function Added({ sections }: { sections: AddedSection[] }) {
@@ -17,7 +18,9 @@ export function Added({ sections }: { sections: AddedSection[] }) {
           lead={section.package === "headway" ? undefined : `By ${section.package}.`}
         >
           {section.sentences.map((sentence) => (
-            <p key={sentence}>{sentence}</p>
+            <p class="sentence" key={sentence}>
+              {sentence}
+            </p>
           ))}
           {section.tables.map((table) => (
             <Rows key={table.title} table={table} />
@@ -30,18 +33,22 @@ export function Added({ sections }: { sections: AddedSection[] }) {
   );
 }
 
+/** Whether a cell is a figure, with its unit or its interval, if any: "12", "1.5 s (1 s to 2 s)", "<0.1%". */
+export const isFigure = (cell: string | number | null) => typeof cell !== "string" || /^[<~≥≤±+–-]?\s?\d/.test(cell);
+
 function Rows({ table }: { table: AddedTable }) {
+  const hasWords = (column: number) => !table.rows.every((row) => isFigure(row[column] ?? null));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section class="scroll" tabIndex={0} aria-label={table.title}>
-      <table data-table={table.title}>
+      <table data-table={table.title} class="words">
         <caption>{table.title}</caption>
-        <Head names={table.columns} />
+        <Head names={table.columns} hasWords={hasWords} />
         <tbody>
           {table.rows.map((row) => (
             <tr key={row.join("\t")}>
               {row.map((cell, column) => (
-                <td key={table.columns[column]} class={typeof cell === "string" ? "text" : undefined}>
+                <td key={table.columns[column]} class={hasWords(column) ? "text" : "figure"}>
                   <Value cell={cell} />
                 </td>
               ))}
@@ -57,5 +64,6 @@ function Rows({ table }: { table: AddedTable }) {
 /** A cell as people read it; null is not known. */
 function Value({ cell }: { cell: string | number | null }) {
   const isFraction = typeof cell === "number" && !Number.isInteger(cell);
+  if (typeof cell === "string") return <Name text={cell} />;
   return isFraction ? <Rounded value={cell} /> : <span>{cell ?? "–"}</span>;
 }

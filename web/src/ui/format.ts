@@ -81,13 +81,27 @@ export function integer(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** About `count` round steps covering [low, high]: 1, 2 or 5 times a power of ten apart. */
+const STEPS = [10, 5, 2, 1, 0.5, 0.2, 0.1];
+
+/** About `count` round steps covering [low, high], 1, 2 or 5 times a power of ten apart; two marks at least. */
 export function ticks(low: number, high: number, count: number): number[] {
   const raw = (high - low) / Math.max(1, count);
   if (!(raw > 0)) return [low];
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5, 10].find((m) => m * power >= raw * 0.999) ?? 10) * power;
-  const first = Math.ceil(low / step - 1e-9);
-  const last = Math.floor(high / step + 1e-9);
-  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  let marks: number[] = [];
+  for (const factor of STEPS) {
+    const step = factor * power;
+    if (marks.length >= 2 && step < raw * 0.999) break;
+    const first = Math.ceil(low / step - 1e-9);
+    const last = Math.floor(high / step + 1e-9);
+    marks = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+  }
+  return marks;
+}
+
+/** A name that has room for so many letters, without its middle where it is longer: names of threads differ at their ends. */
+export function withoutMiddle(name: string, letters: number): string {
+  if (name.length <= letters) return name;
+  const end = Math.max(1, Math.floor((letters - 1) / 2));
+  return `${name.slice(0, Math.max(1, letters - 1 - end))}…${name.slice(-end)}`;
 }

@@ -83,15 +83,19 @@ def counters(
     numbers = np.flatnonzero(has_row).tolist()
     rows = [columns.row(number, division.keys[number]) for number in numbers]
     total = Columns(in_all.whole(), there, of_set, np.zeros(1)).row(0, {})
-    ran, unknown = float(in_all.cpu_ns.sum()), float(in_all.unknown_ns.sum())
-    notices = recorded_notices(recording)
-    if ran and unknown / ran > _MOST_UNKNOWN:
-        notices = (*notices, Notice.of("HW110", share=unknown / ran))
-    if ran and stolen:
-        notices = (*notices, *_stolen_notices(there, stolen, in_all.stolen_ns.sum(axis=0) / ran, origin))
+    notices = (*recorded_notices(recording), *_notices_of(in_all, there, stolen, origin))
     order = sorted(rows, key=lambda row: (-row.cpu_ns, -row.unassigned_ns)) if by in ("thread", "lock") else rows
     uneven = imbalances(threads, division.app(np.arange(division.threads)) >= 0, there)
     return Counters(there.step, by, (begin, end), there.groups, total, tuple(order), uneven, there.absent, notices)
+
+
+def _notices_of(sums: Sums, there: Layout, stolen: Stolen, origin_ns: int) -> Iterator[Notice]:
+    """Yield a notice where too much of the running time has no counts, and one for each group that others had counters of."""
+    ran, unknown = float(sums.cpu_ns.sum()), float(sums.unknown_ns.sum())
+    if ran and unknown / ran > _MOST_UNKNOWN:
+        yield Notice.of("HW110", share=unknown / ran)
+    if ran and stolen:
+        yield from _stolen_notices(there, stolen, sums.stolen_ns.sum(axis=0) / ran, origin_ns)
 
 
 def _stolen_notices(there: Layout, stolen: Stolen, shares: NDArray[np.float64], origin_ns: int) -> Iterator[Notice]:

@@ -58,12 +58,13 @@ def marks_of(recording: Recording, given: IterationMarks | None) -> IterationMar
 class Iterations:
     """When iterations of a program began and ended (CLOCK_MONOTONIC ns), in order. `numbers`: of each, from 1.
 
-    `notices`: that some are left out, whose numbers are missing then.
+    `notices`: that some are left out, whose numbers are missing then. `has_last`: the one that ends with the program is not.
     """
 
     spans: Spans
     numbers: Ints
     notices: tuple[Notice, ...] = ()
+    has_last: bool = True
 
     @classmethod
     def of(cls, spans: Spans, notices: tuple[Notice, ...] = ()) -> Iterations:
@@ -175,7 +176,7 @@ def _without_late_lines(recording: Recording, marks: IterationMarks, found: Iter
     out = int((~is_kept).sum())
     left_out = Notice.of("HW120", out=out, all=len(at), marks=str(marks), late=int(is_late.sum()))
     spans = Spans(found.spans.start[is_kept], found.spans.end[is_kept])
-    return Iterations(spans, found.numbers[is_kept], (left_out,))
+    return Iterations(spans, found.numbers[is_kept], (left_out,), bool(is_kept[-1]))
 
 
 def _recorded(recording: Recording) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ class Sums:
     have run unseen (lost_records.py). `has_ceiling`: the upper ends have room for what ran in those.
     """
 
-    def __init__(self, keys: int, blocks: int, layout: Layout, lost_ns: int = 0) -> None:
+    def __init__(self, keys: int, blocks: int, layout: Layout, lost_ns: float = 0) -> None:
         """Sum nothing yet."""
         self.lost_ns = lost_ns
         self._keys, self._blocks, self._layout = keys, blocks, layout

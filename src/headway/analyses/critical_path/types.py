@@ -23,7 +23,7 @@ STATES: Mapping[str, str] = {
     "interrupt": "waiting for an interrupt: a timer, a disk or the network; which one was not recorded",
     "outside": "waiting for a thread that was not recorded",
     "starting": "born, and not seen yet",
-    "ended": "after the thread's end, of a thread that was asked for",
+    "ended": "after the thread's end, such as while its process was ending",
     "unknown": "waiting; for what is not known, or came later",
 }
 """Every state of the path, and what it means."""

@@ -80,12 +80,15 @@ def slow_sides(data: LockData, sites: Sites, group: Ints) -> Mapping[tuple[int, 
     """
     causes = [CAUSE_OF_RULE.get(rule.id) for rule in RULES]
     found: dict[tuple[int, str], int | None] = {}
-    times = KernelTimes(data.recording, data.window)
+    waits = {}
     for cause in slow_side.SLOW:
         rows = np.flatnonzero(np.isin(sites.rule, [number for number, each in enumerate(causes) if each == cause]))
         target = other_side(data, rows)
-        target = np.where(target == data.blocks.thread[rows], -1, target)
-        of_cause = slow_side.work_ns(times, group[rows], target, data.platform_threads, data.window)
+        waits[cause] = group[rows], np.where(target == data.blocks.thread[rows], -1, target)
+    times = KernelTimes(data.recording, data.window)
+    slow_side.read(times, [target for _, target in waits.values()], data.platform_threads, data.window)
+    for cause, (groups, target) in waits.items():
+        of_cause = slow_side.work_ns(times, groups, target, data.platform_threads, data.window)
         found |= {(one, cause): ns for one, ns in of_cause.items()}
     return found
 

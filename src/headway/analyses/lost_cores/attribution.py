@@ -25,6 +25,7 @@ from headway.analyses.common.causes import CAUSES
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.lost_cores import half_windows
 from headway.analyses.lost_cores.idle import idle_pieces, pausing
+from headway.analyses.lost_cores.io_wakers import io_waits
 from headway.analyses.lost_cores.types import USED
 from headway.analyses.scheduling import gc_times, other_processes
 from headway.analyses.scheduling.activity import checked_window, has_scheduling, no_scheduling
@@ -32,6 +33,7 @@ from headway.analyses.scheduling.available_cores import known_cpus
 from headway.analyses.waits.process_exit import exit_ns
 from headway.model import Kind
 from headway.model.interruptible import interruptible
+from headway.store.packing import STOLEN_UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +154,7 @@ def sweep(
         _collected_bins(found["bins"].reshape(-1, len(BIN_NAMES)), begin, end, bin_ns, collected),
         found["directed"],
         found["undirected"],
-        not found["flags"] & 32,  # packing.STOLEN_UNKNOWN
+        not found["flags"] & STOLEN_UNKNOWN,
         others.known_by,
         int(found["out_of_order"]),
     )
@@ -270,10 +272,10 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
 def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     """Return whether each thread is a worker, a background thread, a watcher or needed: WorkRole of loss_account.h.
 
-    0 is a worker. 1, background: it hardly ran in its life, and neither a worker nor a thread that workers wait for waits for it.
-    2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly ran, and is needed, or was seen
-    asleep in a call. What a thread waited for a core is no part of its life: on a busy machine one that is always at work runs
-    seldom.
+    0 is a worker. 1, background: it hardly ran in its life, and for hardly any of it a worker, or a thread that workers wait for,
+    waits for it, or for what it sends. 2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly
+    ran, and is needed, or was seen asleep in a call. What a thread waited for a core is no part of its life: on a busy machine
+    one that is always at work runs seldom. Nor is the time in which the JVM stopped it, which may be most of a run.
 
     Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
     virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: each is, unless it is needed.
@@ -282,9 +284,14 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns, runnable_ns FROM thread").fetchall()
     size = recording.places_of_threads(len(rows), max((row[0] for row in rows), default=-1))
     found = np.zeros(size, dtype=np.uint8)
+    lives = np.zeros(size, np.int64)
     for thread, start, ended, running, runnable in rows:
-        life = min(end, ended if ended is not None else end) - max(begin, start) - (runnable or 0)
-        found[thread] = running is not None and running < BACKGROUND_CPU_SHARE * max(life, 1)
+        lives[thread] = min(end, ended if ended is not None else end) - max(begin, start) - (runnable or 0)
+        found[thread] = running is not None and running < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
+    ran_ns = {row[0]: row[3] for row in rows if found[row[0]]}
+    for thread, stopped_ns in _stopped_ns(recording).items() if ran_ns and recording.has("slice") else ():
+        lives[thread] -= stopped_ns
+        found[thread] = thread in ran_ns and ran_ns[thread] < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
     carriers = [row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind = 'carrier'").fetchall()]
     found[carriers] = 1
     asleep = sorted(thread for thread in pausing(recording, waits) if found[thread])
@@ -297,10 +304,13 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     is_background[asleep] = False
     hardly_ran = np.zeros(size, bool)
     hardly_ran[: len(found)] = found > 0
-    pairs = _pairs(waits, waits.target >= 0)
-    while pairs.shape[1]:
-        needed = pairs[1][~is_background[pairs[0]] & is_background[pairs[1]]]
-        if not len(needed):
+    least = np.zeros(size)  # of a virtual thread's life nothing is known
+    least[: len(lives)] = BACKGROUND_CPU_SHARE * lives
+    thread, target, waited = _waited_for(recording, waits, size)
+    while len(thread):
+        by_needed = ~is_background[thread] & is_background[target]
+        needed = is_background & (np.bincount(target[by_needed], waited[by_needed], size) > least)
+        if not needed.any():
             break
         is_background[needed] = False
     is_background[carriers] = True
@@ -308,6 +318,38 @@ def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
     watchers = _watchers(recording, waits)
     codes[watchers[is_background[watchers]]] = 2  # WorkRole::kWatcher of native/lost_cores/loss_account.h
     return codes
+
+
+def _stopped_ns(recording: Recording) -> dict[int, int]:
+    """Return how long each thread of the program was stopped by the JVM, or waited for its collector or compiler.
+
+    Other threads of the JVM end waits of who has nothing to do: the Reference Handler that of a thread at a ReferenceQueue.
+    """
+    begin, end = recording.window_ns
+    woken = "s.start_ns - coalesce(s.runnable_ns, 0)"
+    rows = recording.query(
+        f"SELECT s.thread_id, sum(least({woken}, $2) - greatest({woken} - s.blocked_ns, $1))::BIGINT FROM slice s"
+        " JOIN thread t ON t.thread_id = s.thread_id JOIN thread w ON w.thread_id = s.waker_id"
+        f" WHERE s.blocked_ns > 0 AND NOT coalesce(s.waker_irq, FALSE) AND {woken} > $1 AND {woken} - s.blocked_ns < $2"
+        " AND t.kind = 'app' AND (w.kind IN ('gc', 'jit') OR (w.kind = 'vm' AND w.name = 'VM Thread')) GROUP BY 1",
+        (begin, end),
+    ).fetchall()
+    return {int(thread): int(ns) for thread, ns in rows}
+
+
+def _waited_for(recording: Recording, waits: Waits, size: int) -> tuple[Ints, Ints, Floats]:
+    """Return who waited for whom, and how long in all: for a thread that ends a wait, or that sends what is read."""
+    which = np.flatnonzero(waits.target >= 0)
+    # A JVM's first thread only waits for the others, and ends them.
+    of_program = "kind = 'app' AND (tid != pid OR pid NOT IN (SELECT pid FROM thread WHERE tid != pid))"
+    program = [row[0] for row in recording.query(f"SELECT thread_id FROM thread WHERE {of_program}").fetchall()]
+    reader, start, end, sender = io_waits(recording, program, (0, recording.wall_ns))
+    thread = np.concatenate([waits.thread[which].astype(np.int64), reader])
+    target = np.concatenate([waits.target[which].astype(np.int64), sender])
+    length = np.concatenate([waits.end[which] - waits.start[which], end - start])
+    inside = (thread < size) & (target < size)
+    thread, target, pair = numbered_pairs(thread[inside], target[inside])
+    return thread, target, np.bincount(pair, length[inside], len(thread)).astype(np.float64)
 
 
 def _pairs(waits: Waits, which: NDArray[np.bool_]) -> Ints:

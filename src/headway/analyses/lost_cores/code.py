@@ -15,8 +15,7 @@ from headway.analyses.common.causes import SLEEP
 from headway.analyses.common.columns import places_of
 from headway.analyses.lost_cores.spots import Spot, spot
 from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import exits
-from headway.store.sql import woken_ns
+from headway.analyses.waits.process_exit import woken_to_die
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,11 +41,7 @@ def in_sleep(recording: Recording) -> str:
 
     A timer's interrupt wakes on behalf of nobody, whichever thread it came across on the CPU.
     """
-    woken = woken_ns("s.")
-    nobody = ["s.waker_irq", "s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})"]
-    for each in exits(recording):
-        own = f"SELECT thread_id FROM thread WHERE pid = {each.pid}"
-        nobody.append(f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns} AND s.thread_id IN ({own}))")
+    nobody = ["s.waker_irq", "s.waker_id < 0", f"s.waker_id IN ({_SAMPLER})", woken_to_die(recording)]
     return f"(s.blocked_in = 3 OR (s.blocked_in = 2 AND ({' OR '.join(nobody)})))"
 
 
@@ -103,16 +98,18 @@ class CodeFinder:
         """Return the number of running or runnable application threads at given times, in order, in one pass over slices."""
         change = np.zeros(len(times) + 1, dtype=np.int64)
         origin = self.recording.window_ns[0]
-        if not self.recording.has("slice"):
+        if not self.recording.has("slice") or not len(times):
             return change[:-1]
+        woken_ns, stop_ns = "s.start_ns - COALESCE(s.runnable_ns, 0)", "s.start_ns + s.running_ns"
         rows = (
-            f"SELECT s.start_ns - COALESCE(s.runnable_ns, 0) - {origin} AS woken, s.start_ns + s.running_ns - {origin} AS stop"
+            f"SELECT {woken_ns} - {origin} AS woken, {stop_ns} - {origin} AS stop"
             " FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind IN ('app', 'carrier')"
+            f" AND {stop_ns} > {origin + int(times[0])} AND {woken_ns} <= {origin + int(times[-1])}"
         )
         for batch in self.recording.batches(rows):
             woken, stop = (column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns)
-            np.add.at(change, np.searchsorted(times, woken), 1)
-            np.add.at(change, np.searchsorted(times, stop), -1)
+            change += np.bincount(np.searchsorted(times, woken), minlength=len(change))
+            change -= np.bincount(np.searchsorted(times, stop), minlength=len(change))
         return np.cumsum(change)[:-1]
 
     def _samples(self, threads: Sequence[int], which: str) -> tuple[Ints, Ints, Ints]:

@@ -20,6 +20,7 @@ from headway.analyses.common.columns import numbered
 from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.lost_cores import stragglers
 from headway.analyses.lost_cores.arrivals import meetings
+from headway.analyses.lost_cores.at_once import limit_evidence
 from headway.analyses.lost_cores.kernel_evidence import LONG_NS, KernelFigures
 from headway.analyses.lost_cores.places import MOST_NAMESAKES
 from headway.analyses.waits.holders import holder_states
@@ -248,7 +249,8 @@ class Evidence:
         text, figures = self._waited(self._rows(cause, key, window), window)
         if text:
             return text, figures
-        found = self.places.code.asleep(self.places.namesakes(thread), cause, window, self.waits)
+        equals = self.places.namesakes(thread)
+        found = self.places.code.asleep(equals, cause, window, self.waits)
         count = sum(len(start) for _, start, _ in found)
         total = sum(int((end - start).sum()) for _, start, end in found)
         if not count:
@@ -258,7 +260,8 @@ class Evidence:
         what = "slept" if cause == causes.SLEEP else "waited for files, the network or another process"
         who = f"'{name}'" if name is not None else "The program's threads"
         said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average."
-        return [said], {"times": count, "blocked_ns": total, "mean_ns": round(total / count)}
+        limit, figures = limit_evidence(self.places, equals, window)
+        return [*limit, said], {"times": count, "blocked_ns": total, "mean_ns": round(total / count), **figures}
 
     def _carriers(self, cause: str, _: int, __: int, window: Window) -> Explanation:
         waits = self.waits

@@ -224,8 +224,11 @@ def _of_standing(recording: Recording, waits: Waits, window: tuple[int, int]) ->
     last = np.searchsorted(thread, [each.thread for each in seen], side="right")
     for each, a, b in zip(seen, first.tolist(), last.tolist(), strict=True):
         # Who was blocked before the kernel's records begin is in a call that nobody saw.
-        unseen = (call[a:b] == 0) & (start[a:b] <= each.ns) & (end[a:b] >= each.ns)
-        mine = a + np.flatnonzero(np.isin(call[a:b], _CALLS[each.state]) | unseen)
+        there = (start[a:b] <= each.ns) & (end[a:b] >= each.ns)
+        unseen = (call[a:b] == 0) & there
+        # Where locks are recorded so is every park: what is left beside the one seen is Thread.sleep, the same call.
+        is_alike = there if waits.data is not None and each.state in (PARK_STATE, WAIT_STATE) else np.True_
+        mine = a + np.flatnonzero((np.isin(call[a:b], _CALLS[each.state]) & is_alike) | unseen)
         code = _CODES.index(IDLE if each.role in OUTSIDE else FEW)
         parts.append(IdlePieces(thread[mine], start[mine], end[mine], np.full(len(mine), code)))
     return IdlePieces(

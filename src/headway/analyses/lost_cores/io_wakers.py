@@ -4,7 +4,7 @@ Question   whom did a thread wait for that read from a socket: somebody outside,
 Method     the kernel's waker. A write to a pipe or a local socket wakes the reader itself. A packet over the loopback interface
            does so in an interrupt, which runs on the CPU, and in the name, of the thread that sends it. A packet from outside
            comes in the name of whichever thread has that CPU, or of none: so such wakers count where nearly all of a
-           thread's waits for I/O were ended by threads of the program.
+           thread's waits for I/O were ended by threads of the program. Who is woken to die is no part of that.
 Assumes    who talks with the program's own threads over the loopback interface mostly talks with them alone.
 Wrong when threads of the program have all CPUs all of the time, and packets come from outside: they are then taken for senders.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.process_exit import woken_to_die
 from headway.analyses.waits.thread_states import Scale
 from headway.store.sql import woken_ns
 
@@ -50,6 +51,7 @@ def io_waits(
         return _NONE, _NONE, _NONE, _NONE
     woken = f"{woken_ns('s.')} - {recording.window_ns[0]}"
     of_program = f"{_TALKS} AND {woken} > {span[0]} AND {woken} <= {span[1]} AND s.thread_id IN {_AMONG}"
+    of_program += f" AND NOT {woken_to_die(recording)}"
     among = sorted(program)
     counted = recording.query(f"SELECT COUNT(*) FROM slice s WHERE {of_program}", (among,)).fetchone()
     if counted is None or not 0 < counted[0] <= most:

@@ -115,7 +115,8 @@ class KernelFigures:
             return None
         low, high = (self.recording.window_ns[0] + each for each in window)
         row = self._row(
-            "SELECT SUM(active_app * dur_ns) * 1.0 / NULLIF(SUM(dur_ns), 0), SUM(dur_ns) FILTER (active_app = 1) FROM activity"
+            "SELECT SUM(active_app::HUGEINT * dur_ns) * 1.0 / NULLIF(SUM(dur_ns), 0),"
+            " SUM(dur_ns) FILTER (active_app = 1) FROM activity"
             f" WHERE bin_start_ns + 1 > {low} AND bin_start_ns < {high}"
         )
         return None if row[0] is None else (float(row[0]), int(row[1] or 0))

@@ -38,12 +38,19 @@ class KernelTimes:
         """Take the recording; data is loaded on first use."""
         self.recording = recording
         self.span = span
+        self._ran: dict[tuple[int, int], dict[int, int | None]] = {}
         self._calls: dict[tuple[str, int], tuple[Ints, Ints]] = {}
         self._read: set[int] = set()
 
     def ran(self, threads: Collection[int], window: tuple[int, int]) -> Mapping[int, int]:
-        """Return how long threads ran within a window."""
-        if not threads or not self.recording.has("slice"):
+        """Return how long threads ran within a window; all slices are read for those that were not asked about before."""
+        known = self._ran.setdefault(window, {})
+        if missing := set(threads) - known.keys():
+            known |= {**dict.fromkeys(missing), **self._look(missing, window)}
+        return {thread: ns for thread in threads if (ns := known[thread]) is not None}
+
+    def _look(self, threads: Collection[int], window: tuple[int, int]) -> dict[int, int]:
+        if not self.recording.has("slice"):
             return {}
         low, high = (self.recording.window_ns[0] + each for each in window)
         inside = f"LEAST(start_ns + running_ns, {high}) - GREATEST(start_ns, {low})"

@@ -109,13 +109,14 @@ def ranked(
     """Return losses, each with the time saved without it, by that time; those OF_THE_JVM after all worth WORTH_GAIN.
 
     Who sleeps with a lock makes others wait for it: one thing, told twice. The lock, which has a place, comes first where it
-    saves nearly as much and lost more. `is_by_holder` says of a lock and a loss to sleep or I/O whether who has the lock slept.
+    saves nearly as much and lost more. `is_by_holder` says of a lock and a loss to sleep or I/O whether who has the lock slept;
+    also of a lock that is made of conditions, for which those who wake wait, too.
     """
     worth_ns = wall_ns * (1 - 1 / WORTH_GAIN)
     order = sorted(
         found, key=lambda each: (each[0] < worth_ns or each[2].cause in OF_THE_JVM, -each[0], -each[1].core_ns)
     )
-    for lock in [each for each in order if each[2].cause == causes.LOCK]:
+    for lock in [each for each in order if each[2].cause in (causes.LOCK, causes.CONDITION)]:
         at = order.index(lock)
         before = [i for i in range(at) if _is_same_as(lock, order[i]) and is_by_holder(lock[1], order[i][1])]
         if before:
@@ -248,7 +249,8 @@ class Losses:
         mine = np.flatnonzero((waits.key == lock.key) & (waits.end > window[0]) & (waits.start < window[1]))
         owner = waits.data.blocks.owner[waits.block[mine]]
         sleeper = self._who_slept_most(asleep, window)
-        return bool(np.any(waits.target[mine] == sleeper) or np.any(owner == sleeper))
+        has_it = bool(np.any(waits.target[mine] == sleeper) or np.any(owner == sleeper))
+        return has_it and (NAMES[lock.cause] == causes.LOCK or bool(np.any(waits.thread[mine] == sleeper)))
 
     def _who_slept_most(self, asleep: LossRow, window: tuple[int, int]) -> int:
         """Return the thread that slept most; of sleeps that the JVM tells of (those of virtual threads) by its waits."""

@@ -16,7 +16,7 @@ from headway.analyses.common import causes
 from headway.analyses.common.columns import numbered_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 SLOW = (causes.STARVED, causes.FULL)
 """Causes of waits for the other side of a queue."""
 _CODES = [list(causes.CAUSES).index(cause) for cause in SLOW]
+
+
+def read(times: KernelTimes, targets: Sequence[Ints], platform_threads: int, window: tuple[int, int]) -> None:
+    """Look up in one pass how long all threads ran that several calls of `work_ns` ask about."""
+    every = np.unique(np.concatenate(targets))
+    times.ran(set(every[(every >= 0) & (every < platform_threads)].tolist()), window)
 
 
 def work_ns(

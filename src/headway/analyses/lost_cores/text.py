@@ -49,6 +49,17 @@ def idle_sentence(account: Account) -> str:
     return f"{text}: {who}." if shown else f"{text}."
 
 
+def others_sentence(account: Account) -> str:
+    """Return whose the cores were, if not the program's: then all else is about a machine that was busy with others; else ''."""
+    others = account.other_processes_ns or 0
+    used = sum(account.used_ns.values())
+    if others <= max(used, account.lost_ns, account.stolen_ns or 0):
+        return ""
+    total = account.core_ns or 1
+    text = f"Other processes had the cores for {percent(others / total)} of the core time, the program for"
+    return f"{text} {percent(used / total)}: close what else runs on the machine, and record again."
+
+
 def sentence(account: Account) -> str:
     """Return the account's first sentence: how much core time there was, who used it, how much was idle and lost, in one unit."""
     cores = cores_text(account.cores)

@@ -13,6 +13,8 @@ from headway.analyses.counters.metrics import imbalance
 from headway.analyses.memory.types import MemoryFigure
 from headway.analyses.numa.published import placed
 from headway.analyses.objects.analysis import objects, objects_of_threads
+from headway.analyses.scheduling.activity import has_scheduling
+from headway.analyses.scheduling.thread_work import program_work
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 """Bytes, as the published tables have it."""
+TOTALS = ("objects_k", "mb")
 PER_SECOND = ("objects_k_per_s", "mb_per_s")
 PER_CPU_SECOND = ("objects_k_per_cpu_s", "mb_per_cpu_s")
 LAYOUT = ("average_object_bytes", "array_rate_pct", "average_array_length")
 IMBALANCES = ("imbalance_objects_pct", "imbalance_bytes_pct")
-NAMES = (*PER_SECOND, *PER_CPU_SECOND, *LAYOUT, *IMBALANCES)
+NAMES = (*TOTALS, *PER_SECOND, *PER_CPU_SECOND, *LAYOUT, *IMBALANCES)
 REMEDY = "headway record --objects allocations -o NAME.headway -- CMD"
 WITH_TIMES = "headway record --mode ebpf --objects allocations -o NAME.headway -- CMD"
 _ATTACHED = "HW802"
@@ -41,28 +44,44 @@ _MOST_UNASSIGNED = 0.01
 
 
 def allocation_figures(
-    recording: Recording, work: ProgramWork | None
+    recording: Recording, work: ProgramWork | None, at_speed: Recording | None = None
 ) -> tuple[list[MemoryFigure], tuple[Notice, ...], Allocated | None]:
-    """Return the figures, what weakens them, and the sums that they are made of; None: allocations are not recorded."""
+    """Return the figures, what weakens them, and the sums that they are made of; None: allocations are not recorded.
+
+    `at_speed`: another run of the program, whose times are taken, as this one is slowed down.
+    """
     try:
         answer = objects(recording, by="thread")
     except HeadwayError as error:
         reason = "allocations were not recorded" if error.notice.id == "HW800" else error.notice.message
         return [MemoryFigure(name, reason=reason, remedy=REMEDY) for name in NAMES], (), None
-    total, wall_s = answer.total, recording.wall_ns / 1e9
+    total, wall_s = answer.total, (at_speed or recording).wall_ns / 1e9
     if total is None:
         return [MemoryFigure(name, reason="allocations were not recorded", remedy=REMEDY) for name in NAMES], (), None
     ids = {notice.id for notice in answer.notices}
     is_late, is_least = _ATTACHED in ids, not ids.isdisjoint(_IN_PART)
     if is_late and not total.objects.high:
         return [MemoryFigure(name, reason=_NONE_SEEN, remedy=REMEDY) for name in NAMES], answer.notices, None
-    cpu_s = 0.0 if work is None else work.cpu_ns / 1e9
-    found = [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "", is_least=is_least)]
-    no_time = "which threads ran is not recorded" if work is None else "no thread of the program ran"
-    found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if work is None else "", is_least=is_least)
+    at_work = work if at_speed is None else _work(at_speed)
+    cpu_s = 0.0 if at_work is None else at_work.cpu_ns / 1e9
+    found = [*_totals(total, is_least=is_least)]
+    found += [*_rates(PER_SECOND, total, wall_s, "the recording has no length", "", is_least=is_least)]
+    no_time = "which threads ran is not recorded" if at_work is None else "no thread of the program ran"
+    found += _rates(PER_CPU_SECOND, total, cpu_s, no_time, WITH_TIMES if at_work is None else "", is_least=is_least)
     found += _layout(total, is_least=is_least)
     found += _imbalances(recording, answer, total, work, is_late=is_late)
     return found, answer.notices, total
+
+
+def _work(recording: Recording) -> ProgramWork | None:
+    return program_work(recording) if has_scheduling(recording) else None
+
+
+def _totals(total: Allocated, *, is_least: bool) -> Iterator[MemoryFigure]:
+    """Yield all objects and bytes; published are those of an iteration, which these are not put beside."""
+    for name, quantity, unit in zip(TOTALS, (total.objects, total.bytes), (1e3, MB), strict=True):
+        value, low, high = (each / unit for each in _ends(quantity))
+        yield MemoryFigure(name, value, low, None if is_least else high, is_least=is_least)
 
 
 def _rates(

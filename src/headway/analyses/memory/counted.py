@@ -86,6 +86,17 @@ def counted_figures(recording: Recording, marks: IterationMarks | None, last: in
     return CountedMemory(figures, steady_state, (*found.notices, *notices))
 
 
+def counted_in_all(recording: Recording, event: str) -> float | None:
+    """Return how often an event was counted in a whole recording, in all threads; None where it was not, or not known."""
+    try:
+        found = thread_totals(recording, "kind") if has_thread_totals(recording) else counters(recording, by="kind")
+    except HeadwayError:  # HW109: nothing was counted
+        return None
+    names = {plain_name(name): name for group in found.groups for name in group.events}
+    count = found.total.counts.get(names.get(event, ""))
+    return None if count is None else count.value
+
+
 def _asked(
     recording: Recording, marks: IterationMarks | None, last: int
 ) -> tuple[Counters, SteadyState | None, tuple[Notice, ...]]:

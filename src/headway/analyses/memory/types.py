@@ -41,6 +41,7 @@ class SteadyState:
 class MemoryAnswer:
     """All figures of chapter 5. `cpu_ns`: of the program's threads, None where it is not recorded.
 
+    `intensive`: equation 5.1, both rates (objects, accesses) above the published mean; None where it is not known.
     `steady_state`: None where counts are of the whole recording, as those of allocations always are.
     """
 
@@ -49,6 +50,7 @@ class MemoryAnswer:
     steady_state: SteadyState | None
     figures: tuple[MemoryFigure, ...]
     notices: tuple[Notice, ...]
+    intensive: bool | None = None
 
     def figure(self, name: str) -> MemoryFigure:
         """Return the figure of a name. Raises StopIteration where there is none."""

@@ -38,7 +38,7 @@ READ_RISE = 5.0
 
 
 def dependencies_of(program: ProgramFigures, parallelism: str | None) -> ClassFinding:
-    """Return the class of data dependencies; where hardly more than one works there is none to ask for."""
+    """Return a program's class of data dependencies (table 6.3); none for a program with hardly more than one thread at work."""
     found = ClassFinding(DEPENDENCIES)
     if parallelism == SINGLE:
         found.add("hardly more than one thread works: what is shared is not asked")

@@ -5,8 +5,9 @@ Method     the recorder asks the kernel now and then of which node pages are (ta
            look asks for it takes one at random out of each piece of equal length: a share of them is the share of the heap, with
            the 95 % interval of Wilson for a share of as many drawn from all, which is no narrower than that of pieces.
 Assumes    nodes are the kernel's: what a hypervisor makes of them it keeps to itself.
+Bounded    the first MOST_ROWS looks.
 Unknown    pages that are not there yet, that are swapped out, or that the kernel moves or balances at that moment.
-Checked    tests/unit/test_numa_map.py against /proc/PID/numa_maps, tests/guests/test_numa_placement.py on two nodes.
+Checked    tests/e2e/test_numa_map.py against /proc/PID/numa_maps, tests/guests/test_numa_map.py on two nodes.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.limits import MOST_ROWS, rows_left_out
 from headway.errors import HeadwayError, Notice
 from headway.model.heap_look import HeapLook
 
 if TYPE_CHECKING:
     from headway.store import Recording
 
+_MOST_NODES = 16 * MOST_ROWS
+"""Rows of the table for the looks that are shown: of machines with more nodes fewer looks have all of theirs."""
 _Z = 1.959964
 """Standard errors on each side of a 95 % interval."""
 
@@ -63,7 +67,7 @@ class HeapMap:
 
     @property
     def is_all_local(self) -> bool:
-        """Return whether the machine has one node, so that everything is local."""
+        """Return whether the machine has a single memory node, so that all of each heap is local."""
         return self.machine_nodes is not None and len(self.machine_nodes) == 1
 
     @property
@@ -74,14 +78,15 @@ class HeapMap:
 
 
 def heap_map(recording: Recording) -> HeapMap:
-    """Return where the heaps of a recording were. Raises HeadwayError HW733 where that is not recorded."""
+    """Return on which memory nodes the JVMs' heaps were, look by look. Raises HeadwayError HW733 if not recorded."""
     if not recording.has("heap_node"):
         raise HeadwayError("HW733", path=recording.path)
     start_ns = recording.window_ns[0]
     looks = tuple(_at_time(look, start_ns) for look in _looks(recording))
     facts = recording.manifest.extra.get("heap_nodes") or {}
     interval_ns, cpu_ns = (each if isinstance(each := facts.get(name), int) else None for name in _FACTS)
-    notices = (*recording.notices, *unknown_heaps(looks))
+    (count,) = recording.query("SELECT count(*) FROM (SELECT DISTINCT ns, pid FROM heap_node)").fetchone() or (0,)
+    notices = (*recording.notices, *unknown_heaps(looks), *rows_left_out("looks at heaps", count))
     return HeapMap(looks, recording.manifest.host.memory_nodes, interval_ns, cpu_ns, notices)
 
 
@@ -112,8 +117,9 @@ def interval_of_share(count: int, total: int) -> tuple[float, float]:
 
 def _looks(recording: Recording) -> list[HeapLook]:
     """Return the looks of the table, in order of time."""
-    text = """SELECT ns, pid, is_heap, memory_pages, page_bytes, asked_pages, node, pages FROM heap_node
-      ORDER BY ns, pid, node NULLS LAST"""
+    text = f"""SELECT ns, pid, is_heap, memory_pages, page_bytes, asked_pages, node, pages FROM heap_node
+      JOIN (SELECT DISTINCT ns, pid FROM heap_node ORDER BY ns, pid LIMIT {MOST_ROWS}) USING (ns, pid)
+      ORDER BY ns, pid, node NULLS LAST LIMIT {_MOST_NODES}"""
     found: dict[tuple[int, ...], dict[int, int]] = {}
     for *facts, node, pages in recording.query(text).fetchall():
         of_look = found.setdefault(tuple(facts), {})
@@ -134,6 +140,8 @@ def _at_time(look: HeapLook, start_ns: int) -> HeapAtTime:
 
 def _memory(look: HeapLook, node: int | None, count: int) -> NodeMemory:
     size = look.memory_pages * look.page_bytes
+    # A stranger's table may say that more are there than were asked for.
+    count = min(count, look.asked_pages, look.memory_pages)
     if look.is_exact:
         exact = count * look.page_bytes
         return NodeMemory(node, exact, exact, exact)

@@ -5,14 +5,13 @@ Method     Papadakis, PhD thesis, Manchester 2022, section 6.4: the change of th
            time for the same work grows by what memory costs more.
 Assumes    both runs do the same work: the same command, from begin to end. Where threads ran is what slices say.
 Wrong when one run differs from another anyway: each is one run, and nothing here says how much runs differ.
-Unknown    Locality, where miss rates are not recorded on both, or cores differ: times alone don't tell it from anything else.
+Unknown    Locality, where miss rates are not recorded on both, or cores differ, and more than a few loads are remote on two
+           nodes: times alone don't tell it from anything else.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.counters.analysis import counters
@@ -20,32 +19,37 @@ from headway.analyses.counters.thread_totals import has_thread_totals, thread_to
 from headway.analyses.numa.advice import advice_of
 from headway.analyses.numa.dependencies import locality_of
 from headway.analyses.numa.nodes import Nodes, shares_by_node
+from headway.analyses.numa.published import second_node_of
 from headway.analyses.numa.recorded import classify_recording
+from headway.analyses.numa.same_program import difference_of_runs
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import (
     DEPENDENCIES,
     LOCALITY,
+    NO,
     PARALLELISM,
+    YES,
     ClassFinding,
     LocalityTest,
     NodeRun,
     NumaAnswer,
     joined,
+    near_border,
 )
 from headway.analyses.scheduling.thread_work import program_work
 from headway.errors import HeadwayError
 from headway.model.counter_ladder import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from headway.store import Recording
 
-_LAUNCHERS = ("java",)
-_PLACING = ("numactl", "taskset", "nice", "chrt", "ionice")
-_OF_PLACING = re.compile(r"-.*|all|same|0x[0-9a-f]+|[0-9f,.+!:-]+")
-"""What their options and arguments look like: lists and masks of CPUs, priorities."""
 _RATES = (("read", "LLC-load-misses", "LLC-loads"), ("write", "LLC-store-misses", "LLC-stores"))
+_REMOTE = ("remote", "node-load-misses", "node-loads")
+"""Name, numerator and denominator of the share of loads that another node's memory served (section 6.4.1, figure 6.4)."""
+REMOTE = 10.0
+"""Percent: a program with fewer remote loads on two nodes keeps its threads and their memory together."""
 
 
 def locality_test(one: Recording, two: Recording, cores: int | None = None, nodes: Nodes | None = None) -> NumaAnswer:
@@ -54,7 +58,9 @@ def locality_test(one: Recording, two: Recording, cores: int | None = None, node
     Raises HeadwayError HW710 where the two are not whole runs of the same program, HW711 where the first did not run on one node,
     or the second not on several; HW400 where nothing says when threads ran.
     """
-    _refuse_other_program(one, two)
+    reason = difference_of_runs(one, two)
+    if reason:
+        raise HeadwayError("HW710", path=one.path, other=two.path, reason=reason)
     runs = (_run(one, nodes), _run(two, nodes))
     _refuse_other_nodes(*runs)
     answer = classify_recording(one, None, cores, nodes)
@@ -64,8 +70,10 @@ def locality_test(one: Recording, two: Recording, cores: int | None = None, node
     if program.answer(PARALLELISM) != "single-threaded":
         found = _locality(test, program.application, program.answer(PARALLELISM), program.answer(DEPENDENCIES))
     causes = [*program.root_causes, *found.causes]
-    advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes)
-    program = replace(program, findings={**program.findings, LOCALITY: found}, advice=advice)
+    advice = advice_of(program.guideline, program.answer(DEPENDENCIES), found.answer, causes, program.known)
+    classes = (program.answer(PARALLELISM), program.answer(DEPENDENCIES), found.answer)
+    findings = {**program.findings, LOCALITY: found}
+    program = replace(program, findings=findings, advice=advice, second_node=second_node_of("", classes))
     notices = tuple(dict.fromkeys((*answer.notices, *two.notices)))
     return replace(answer, programs=(program,), locality_test=test, notices=notices)
 
@@ -74,7 +82,9 @@ def _locality(test: LocalityTest, name: str, parallelism: str | None, dependenci
     """Return what the two runs say of locality: the rule of tables where both miss rates are there, with as many cores."""
     figures = ProgramFigures(name)
     for run, where in ((test.one, "single"), (test.two, "dual")):
-        figures.values |= {f"{kind}_{where}_node_pct": value for kind, value in run.miss_pct.items()}
+        figures.values |= {
+            f"{kind}_{where}_node_pct": run.miss_pct[kind] for kind, *_ in _RATES if kind in run.miss_pct
+        }
     if test.has_as_many_cores and all(kind in run.miss_pct for run in (test.one, test.two) for kind, *_ in _RATES):
         found = locality_of(figures, parallelism, dependencies)
     else:
@@ -84,11 +94,26 @@ def _locality(test: LocalityTest, name: str, parallelism: str | None, dependenci
             lacks = "how many cores the program had is not recorded in both"
         elif not test.has_as_many_cores:
             lacks = f"{test.one.cores} cores beside {test.two.cores}: what more cores give can't be told from what memory takes"
-        found.undetermined.append(f"locality: {lacks}")
+        _by_remote_loads(found, test.two, lacks)
     found.add(f"on two nodes it is {test.speedup:.2f} times as fast as on one", "speed_on_two_nodes", test.speedup)
     grown = f"CPU time is {test.cpu_growth:.2f} times that on one node"
     found.add(f"{grown}; of one run each, how much runs differ is not known", "cpu_time_on_two_nodes", test.cpu_growth)
     return found
+
+
+def _by_remote_loads(found: ClassFinding, two: NodeRun, lacks: str) -> None:
+    """Determine locality where hardly any loads are remote on two nodes; many do not tell what they come from."""
+    remote = two.miss_pct.get(_REMOTE[0])
+    if remote is None or remote > REMOTE:
+        found.undetermined.append(f"locality: {lacks}")
+    if remote is not None:
+        is_few = remote <= REMOTE
+        found.answer = NO if is_few else None
+        other = (YES if is_few else NO) if near_border(remote, REMOTE) else None
+        text = (
+            f"on two nodes {remote:g} % of the loads from memory are from the other node's, up to {REMOTE:g} % are few"
+        )
+        found.near(other, text, "remote_loads_pct", remote, REMOTE)
 
 
 def _run(recording: Recording, nodes: Nodes | None) -> NodeRun:
@@ -116,58 +141,12 @@ def _miss_rates(recording: Recording) -> Mapping[str, float]:
     found = {}
     for group in counted.groups:  # what takes turns with others was counted at other times
         names = {plain_name(event): event for event in group.events}
-        for kind, misses, accesses in _RATES:
+        for kind, misses, accesses in (*_RATES, _REMOTE):
             if kind not in found and misses in names and accesses in names:
                 above, below = (counted.total.counts[names[each]].value for each in (misses, accesses))
                 if above is not None and below:
                     found[kind] = round(100 * above / below, 2)
     return found
-
-
-def _refuse_other_program(one: Recording, two: Recording) -> None:
-    """Raise HW710 where the two are not whole runs of the same program."""
-    reason = ""
-    for each in (one, two):
-        manifest = each.manifest
-        if not reason and (manifest.state != "complete" or manifest.ended_by != "exit" or manifest.exit_code != 0):
-            reason = f"{each.path} is not a run from begin to end"
-        if not reason and (manifest.attached or not manifest.command):
-            reason = f"{each.path} was attached to: it has a part of a run"
-    if not reason:
-        commands = [_program_words(each.manifest.command) for each in (one, two)]
-        if commands[0] != commands[1]:
-            reason = f"{_first_difference(*commands)}"
-    if not reason:
-        versions = [_java_versions(each) for each in (one, two)]
-        if versions[0] != versions[1]:
-            reason = f"Java {joined(versions[0]) or 'unknown'} beside {joined(versions[1]) or 'unknown'}"
-    if reason:
-        raise HeadwayError("HW710", path=one.path, other=two.path, reason=reason)
-
-
-def _program_words(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command without what places it: from `java` on, where commands come first that only place it.
-
-    Others (env, sudo) may change what runs: then it is all of the command.
-    """
-    if Path(command[0]).name not in _PLACING:
-        return tuple(command)
-    first = next((n for n, word in enumerate(command) if Path(word).name in _LAUNCHERS), 0)
-    placing = all(Path(word).name in _PLACING or _OF_PLACING.fullmatch(word) for word in command[:first])
-    return tuple(command[first:] if placing else command)
-
-
-def _first_difference(one: Sequence[str], two: Sequence[str]) -> str:
-    for mine, other in zip(one, two, strict=False):
-        if mine != other:
-            return f"{mine[:80]} beside {other[:80]}"
-    longer = one if len(one) > len(two) else two
-    return f"only one has {longer[min(len(one), len(two))][:80]}"
-
-
-def _java_versions(recording: Recording) -> list[str]:
-    rows = recording.query("SELECT DISTINCT value FROM jvm WHERE key = 'java.version' ORDER BY value").fetchall()
-    return [str(value) for (value,) in rows]
 
 
 def _refuse_other_nodes(one: NodeRun, two: NodeRun) -> None:

@@ -15,6 +15,8 @@ Checked    tests/golden/test_numa_classes.py, tests/unit/test_numa_recorded.py.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
 from headway.analyses.counters.metrics import imbalance
 from headway.analyses.numa.columns import ThreadRange
@@ -56,21 +58,15 @@ FEWEST_CREWS = 3
 FEWEST_EQUAL = 3
 """So many workers that are alike make one that is not an outlier."""
 _ROUNDING = 0.005
-_IN_TIME = (
+_NUMBER = re.compile(r"[-#_ ]*\d*$")
+_NO_ROLE = ("", "Thread")
+OF_THE_REST = "imbalance_of_the_rest"
+"""What the evidence for an outlier goes by: the imbalance of all workers but that one, percent."""
+WHILE_MAIN_WORKS = "whether the workers wait while main works: figures by phase would show it"
+IN_TIME = (
     "root cause of the imbalance: work that differs from worker to worker, serial phases, or several workloads one after the "
     "other; totals by thread don't tell, figures by phase would"
 )
-_BESIDE_SERIAL = (
-    "root cause of the imbalance beside the serial phase: work that differs from worker to worker, or several workloads one "
-    "after the other; totals by thread don't tell, figures by phase would"
-)
-
-
-def note_serial_phase(found: ClassFinding) -> None:
-    """Note that one thread is alone for most of the time: so much is then known of the cause of an imbalance."""
-    if SERIAL not in found.causes:
-        found.causes.append(SERIAL)
-    found.undetermined[:] = [_BESIDE_SERIAL if text == _IN_TIME else text for text in found.undetermined]
 
 
 def parallelism_of(program: ProgramFigures, cores: int) -> ClassFinding:
@@ -81,6 +77,7 @@ def parallelism_of(program: ProgramFigures, cores: int) -> ClassFinding:
         _without_workers(found, main)
     elif not _is_single(found, workers, main) and not _are_few(found, workers, main, cores):
         _by_balance(found, program, workers, cores)
+        _other_imbalances(found, program)
         _serial_main(found, workers, main)
     return found
 
@@ -179,7 +176,15 @@ def _by_balance(found: ClassFinding, program: ProgramFigures, workers: ThreadRan
     if _is_outlier_of(found, each, cores) if each else _may_hide_balance(found, percent, workers, cores):
         return
     found.answer = IMBALANCED
-    found.undetermined.append(_IN_TIME)
+    found.undetermined.append(IN_TIME)
+
+
+def _other_imbalances(found: ClassFinding, program: ProgramFigures) -> None:
+    """Note the imbalances that the class does not go by: where they differ, workers' instructions take unlike time, or memory."""
+    for name, what in (("imbalance_cycles_pct", "cycles"), ("imbalance_object_accesses_pct", "accesses to objects")):
+        percent = program.number(name)
+        if percent is not None and all(each.metric != name for each in found.evidence):
+            found.add(f"imbalance of {what} {percent:g} %", name, percent)
 
 
 def largest_share(percent: float, workers: float) -> float:
@@ -213,22 +218,30 @@ def _may_hide_balance(found: ClassFinding, percent: float, workers: ThreadRange,
 
 
 def _is_outlier_of(found: ClassFinding, each: tuple[WorkerShare, ...], cores: int) -> bool:
-    """Tell whether recorded workers are balanced, and fill the node, without the one that does most, or least, of the work."""
+    """Tell whether recorded workers are balanced, and fill the node, without one that has another role."""
     if len(each) - 1 < max(cores, FEWEST_EQUAL):
         return False
     for one, rest in ((each[0], each[1:]), (each[-1], each[:-1])):
         left = 100 * (imbalance([worker.share for worker in rest]) or 0.0)
-        if left <= BALANCED and one.share <= 1 - MAJORITY:  # the work is that of the equal ones
+        # The work is that of the equal ones, and the program does not name this one as it names them.
+        if left <= BALANCED and one.share <= 1 - MAJORITY and not _has_role_of(one, rest):
             found.answer = PARALLEL
             found.causes.append(OUTLIER)
             text = (
                 f"without {one.name}, which does {100 * one.share:.1f} % of their work, the imbalance is {left:.1f} %"
             )
-            found.near(
-                IMBALANCED if near_border(left, BALANCED) else None, text, "imbalance_of_the_rest", left, BALANCED
-            )
+            found.near(IMBALANCED if near_border(left, BALANCED) else None, text, OF_THE_REST, left, BALANCED)
             return True
     return False
+
+
+def _has_role_of(one: WorkerShare, rest: Sequence[WorkerShare]) -> bool:
+    """Return whether a worker is named as others are but for its number: then it has more work, and not another role.
+
+    Names that the JVM gives to threads without one tell nothing.
+    """
+    role = _NUMBER.sub("", one.name)
+    return role not in _NO_ROLE and any(_NUMBER.sub("", each.name) == role for each in rest)
 
 
 def _is_outlier(found: ClassFinding, percent: float, workers: ThreadRange, cores: int) -> bool:
@@ -276,4 +289,4 @@ def _serial_main(found: ClassFinding, workers: ThreadRange, main: float | None) 
         found.add(
             f"main does {main:g} % of the work, {times:.1f} times as much as a worker", "main_instructions_pct", main
         )
-        found.undetermined.append("whether the workers wait while main works: figures by phase would show it")
+        found.undetermined.append(WHILE_MAIN_WORKS)

@@ -91,13 +91,19 @@ def placed(column: str, value: float, suite: str | None, *, derived: bool) -> Pl
 
 
 def second_node_of(application: str, classes: tuple[str | None, str | None, str | None]) -> SecondNode | None:
-    """Return the speeds of published programs of the same classes but this one; None where a class or a program is missing."""
-    if None in classes:
+    """Return the speeds of published programs of the same classes but this one, as far as its classes are determined.
+
+    None where parallelism is not, or there is no such program.
+    """
+    if classes[0] is None:
         return None
     alike = [
         each
         for each in published()
-        if each.classes == classes and each.speedup is not None and each.name != application
+        if each.speedup is not None
+        and each.name != application
+        and all(own in (None, other) for own, other in zip(classes, each.classes, strict=True))
     ]
     speeds = [each.figures["all_nodes_speedup"] for each in alike]
-    return SecondNode(tuple(each.name for each in alike), min(speeds), max(speeds)) if alike else None
+    known = classes.count(None) == 0
+    return SecondNode(tuple(each.name for each in alike), min(speeds), max(speeds), known) if alike else None

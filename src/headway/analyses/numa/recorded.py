@@ -11,33 +11,33 @@ Checked    tests/unit/test_numa_recorded.py.
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headway.analyses.counters.by_thread import counts_by_thread
 from headway.analyses.counters.iterations import between_marks, marks_of, windows_of
-from headway.analyses.counters.layout import layout
-from headway.analyses.counters.metrics import imbalance
-from headway.analyses.counters.slices import slices
 from headway.analyses.numa.advice import advice_of, guideline_of
-from headway.analyses.numa.columns import ThreadRange
+from headway.analyses.numa.crews import WorkOverTime, work_over_time
 from headway.analyses.numa.dependencies import dependencies_of, locality_of
 from headway.analyses.numa.nodes import Nodes, cores_per_node
-from headway.analyses.numa.parallelism import note_serial_phase, parallelism_of
-from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
+from headway.analyses.numa.published import second_node_of
+from headway.analyses.numa.recorded_crews import class_by_crews, crew_figures, note_cause
+from headway.analyses.numa.recorded_figures import RecordedFigures
+from headway.analyses.numa.recorded_places import LOCKS, places_of
 from headway.analyses.numa.recorded_sharing import recorded_dependencies
+from headway.analyses.numa.recorded_work import RecordedWork, Window, recorded_work
 from headway.analyses.numa.types import (
     DEPENDENCIES,
     IMBALANCED,
     LOCALITY,
     PARALLEL,
     PARALLELISM,
+    SERIAL,
     SINGLE,
     TLP_BOUND,
     ClassFinding,
+    Known,
     NumaAnswer,
+    PhaseClass,
     ProgramClass,
 )
 from headway.analyses.scheduling.available_cores import known_cpus
@@ -48,15 +48,14 @@ from headway.errors.plurals import counted
 from headway.model.iterations import METHOD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headway.store import Recording
 
-Window = tuple[int, int] | None
 _DEFAULT_NODES = Nodes(2)
 _APP = ("app",)
 MOST_SERIAL = 0.5
 """Of the time in which any thread is active: with one alone for longer, a serial phase dominates (as of scala-stm-bench7)."""
-_MOST_UNCOUNTED, _MOST_UNCOUNTED_OF_ALL = 0.01, 0.0001
-"""Of a thread's CPU time, and of the program's: its instructions are known where less ran without counts, by either."""
 
 
 def classify_recording(
@@ -76,13 +75,17 @@ def classify_recording(
         window, told = _last_iteration(recording)
         notices += told
     work = program_work(recording, window)
-    figures = figures_of(recording, work, window)
-    found = _parallelism(figures, work, cores)
+    did = recorded_work(recording, work, window)
+    over_time = work_over_time(recording, work, window)
+    found, phases = _parallelism(did, over_time, work, cores)
     _add_times(found, recording, window, cores, machine)
     _withdraw_what_cores_may_change(found, recording, cores)
     _withdraw_several_programs(found, work)
-    dependencies = recorded_dependencies(recording, work.pid, found.answer)
-    program = _program(figures, found, dependencies)
+    dependencies = _dependencies(recording, did.figures, work, found)
+    causes = [*found.causes, *dependencies.causes]
+    places = places_of(recording, window, work, over_time, did.workers, found, causes)
+    program = _program(did.figures, found, dependencies, _known(recording, work.pid, places))
+    program = replace(program, phases=phases if found.answer is not None else ())
     return NumaAnswer(cores, (program,), None, (*recording.notices, *notices))
 
 
@@ -95,10 +98,20 @@ def _cores_of_a_node(recording: Recording, nodes: Nodes | None) -> tuple[int | N
     return online or None, "as the machine of the recording has in all: its nodes are not known"
 
 
-def _parallelism(figures: RecordedFigures, work: ProgramWork, cores: int | None) -> ClassFinding:
-    """Return the class; nothing is determined where no thread of a JVM worked, none is known as such, or the node is not."""
+def _parallelism(
+    did: RecordedWork, over_time: WorkOverTime, work: ProgramWork, cores: int | None
+) -> tuple[ClassFinding, tuple[PhaseClass, ...]]:
+    """Return the class, and that of each crew where there are several.
+
+    Nothing is determined where no thread of a JVM worked, none is known as such, or the node is not.
+    """
     if work.knows_java_threads and cores is not None:
-        return parallelism_of(figures, cores)
+        names = {each.thread_id: each.name for each in work.threads}
+        crews = crew_figures(over_time, did.amounts, names, did.column)
+        found, phases = class_by_crews(did.figures, crews, did.column, cores)
+        workers = [(each, names[each]) for crew in over_time.crews() for each in crew.threads] if crews else did.workers
+        note_cause(found, over_time, workers)
+        return found, phases
     found = ClassFinding(PARALLELISM)
     if not work.threads:
         found.undetermined.append("parallelism: no thread of the program ran")
@@ -106,14 +119,39 @@ def _parallelism(figures: RecordedFigures, work: ProgramWork, cores: int | None)
         found.undetermined.append("parallelism: how many cores a node has is not recorded (--cores-per-node says it)")
     else:
         found.undetermined.append("parallelism: which thread is main is not known, as recorded without headway's agent")
-    return found
+    return found, ()
 
 
-def _program(figures: RecordedFigures, found: ClassFinding, dependencies: ClassFinding) -> ProgramClass:
-    """Return all three answers; of programs of one thread there are no dependencies, and locality is open but for these."""
+def _dependencies(
+    recording: Recording, figures: RecordedFigures, work: ProgramWork, found: ClassFinding
+) -> ClassFinding:
+    """Return the class of data dependencies; of programs of one thread it is not asked, whatever is recorded."""
+    if found.answer == SINGLE:
+        return dependencies_of(figures, SINGLE)
+    times = parallelism(recording, None, _APP)
+    alone = times.serial_share / times.mean_active if times.mean_active > 0 else 0.0
+    return recorded_dependencies(recording, work.pid, found.answer, min(1.0, alone))
+
+
+def _known(recording: Recording, pid: int | None, places: Mapping[str, str]) -> Known:
+    """Return what advice depends on beside the classes: where causes are, the kernel's balancing, and the JVM's collector."""
+    keys = "key IN ('gc', 'flags')"
+    said = dict(recording.query(f"SELECT key, value FROM jvm WHERE {keys} AND pid = $1", (pid or 0,)).fetchall())
+    balances = recording.manifest.host.extra.get("numa_balancing")
+    return Known(
+        places=places,
+        lock=places.get(LOCKS, ""),
+        balances=balances if isinstance(balances, bool) else None,
+        gc=str(said.get("gc") or ""),
+        has_numa=any(word.endswith("+UseNUMA") for word in str(said.get("flags") or "").split()),
+    )
+
+
+def _program(figures: RecordedFigures, found: ClassFinding, dependencies: ClassFinding, known: Known) -> ProgramClass:
+    """Return all three answers; locality is open, but for programs of one thread."""
     locality = ClassFinding(LOCALITY)
     if found.answer == SINGLE:
-        dependencies, locality = dependencies_of(figures, SINGLE), locality_of(figures, SINGLE, None)
+        locality = locality_of(figures, SINGLE, None)
     else:
         locality.undetermined.append(
             "locality: one recording does not show what two nodes change; two do (headway numa ONE.headway TWO.headway)"
@@ -124,10 +162,11 @@ def _program(figures: RecordedFigures, found: ClassFinding, dependencies: ClassF
         suite=None,
         findings={PARALLELISM: found, DEPENDENCIES: dependencies, LOCALITY: locality},
         guideline=guideline,
-        advice=advice_of(guideline, dependencies.answer, locality.answer, [*found.causes, *dependencies.causes]),
-        second_node=None,
+        advice=advice_of(guideline, dependencies.answer, locality.answer, [*found.causes, *dependencies.causes], known),
+        second_node=second_node_of("", (found.answer, dependencies.answer, locality.answer)),
         memory={},
         memory_intensive=None,
+        known=known,
     )
 
 
@@ -148,61 +187,6 @@ def _last_iteration(recording: Recording) -> tuple[Window, tuple[Notice, ...]]:
     return (None, of_all) if key is None else ((int(key["from_ns"]), int(key["to_ns"])), ())
 
 
-def figures_of(recording: Recording, work: ProgramWork, window: Window) -> RecordedFigures:
-    """Return the columns of table 6.1 for a recording: work of main, of auxiliary threads, workers, their imbalance."""
-    amounts = {each.thread_id: float(each.cpu_ns) for each in work.threads}
-    instructions = _instructions(recording, work, window)
-    column = CPU_TIME if instructions is None else "imbalance_instructions_pct"
-    amounts = instructions or amounts
-    total = sum(amounts.values())
-    main, workers, others = 0.0, [], []
-    for each in work.threads:
-        amount = amounts[each.thread_id]
-        if each.role == "main":
-            main += amount
-        elif amount > WORKER_SHARE * total:
-            workers.append((each.name, amount))
-        else:
-            others.append(amount)
-    workers.sort(key=lambda each: -each[1])
-    of_workers = sum(amount for _, amount in workers)
-    found = RecordedFigures(Path(recording.path).stem)
-    found.workers = tuple(WorkerShare(name, amount / of_workers) for name, amount in workers)
-    found.values["workers"] = ThreadRange(len(workers), len(workers))
-    if total:
-        found.values["main_instructions_pct"] = round(100 * main / total, 1)
-        found.values["auxiliary_instructions_pct"] = round(100 * sum(others) / total, 1)
-    uneven = imbalance([amount for _, amount in workers])
-    if uneven is not None:
-        found.values[column] = round(100 * uneven, 1)
-    return found
-
-
-def _instructions(recording: Recording, work: ProgramWork, window: Window) -> dict[int, float] | None:
-    """Return the instructions of each thread that worked; None where they are not known of all of them."""
-    counts = counts_by_thread(recording, "instructions", window)
-    found = {each.thread_id: counts.get(each.thread_id) for each in work.threads}
-    known = {
-        thread: figure.value for thread, figure in found.items() if figure is not None and figure.value is not None
-    }
-    if not known or len(known) < len(found):
-        return None
-    in_doubt = [thread for thread in known if counts[thread].high is None]
-    return None if in_doubt and _lack_counts(recording, in_doubt, work, window) else known
-
-
-def _lack_counts(recording: Recording, threads: list[int], work: ProgramWork, window: Window) -> bool:
-    """Return whether any of some threads ran without counts for so long that its instructions are not known."""
-    begin, end = (recording.window_ns[0] + each for each in window or (0, recording.wall_ns))
-    ran, lacked = np.zeros(max(threads) + 1), np.zeros(max(threads) + 1)
-    for each in slices(recording, layout(recording), begin, end, threads):
-        inside = np.minimum(each.start_ns + each.running_ns, end) - np.maximum(each.start_ns, begin)
-        lacks = ~each.is_known if each.stolen is None else ~each.is_known | each.stolen.any(axis=1)
-        ran += np.bincount(each.thread_id, inside, len(ran))
-        lacked += np.bincount(each.thread_id, inside * lacks, len(ran))
-    return bool(np.any(lacked > np.maximum(_MOST_UNCOUNTED * ran, _MOST_UNCOUNTED_OF_ALL * work.cpu_ns)))
-
-
 def _add_times(found: ClassFinding, recording: Recording, window: Window, cores: int | None, nodes: Nodes) -> None:
     """Add how many threads were active, and for how long: what there is to run on one node, and on more."""
     times = parallelism(recording, window, _APP)
@@ -217,8 +201,8 @@ def _add_times(found: ClassFinding, recording: Recording, window: Window, cores:
     is_serial = alone > MOST_SERIAL and found.answer in (IMBALANCED, PARALLEL)
     text = f"for {alone:.0%} of the time with any active thread it was one alone"
     found.near(IMBALANCED if is_serial else None, text, "share_of_time_serial", alone, MOST_SERIAL)
-    if is_serial:
-        note_serial_phase(found)
+    if is_serial and SERIAL not in found.causes:
+        found.causes.append(SERIAL)
     if nodes.count > 1 and cores is not None:
         beyond = sum(level.ns for level in times.levels if level.threads > cores) / max(1, times.wall_ns)
         text = f"for {beyond:.0%} of the time more threads were active than the {counted(cores, 'core')} of a node"

@@ -25,6 +25,18 @@ class RecordedFigures(ProgramFigures):
     workers: tuple[WorkerShare, ...] = ()
 
 
+@dataclass(slots=True)
+class CrewFigures(RecordedFigures):
+    """Figures of workers that work at the same time, one of several crews. Times: ns from the start of the recording.
+
+    `work`: what each of them did, instructions or ns.
+    """
+
+    from_ns: int = 0
+    to_ns: int = 0
+    work: tuple[float, ...] = ()
+
+
 def workers_of(program: ProgramFigures) -> tuple[WorkerShare, ...]:
     """Return what each worker did; nothing where only totals are known."""
     return program.workers if isinstance(program, RecordedFigures) else ()

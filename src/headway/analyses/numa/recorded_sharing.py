@@ -4,8 +4,10 @@ Question   how much of all accesses to objects reads, and writes, what another t
 Method     sums of tables `access` and `access_writer` (docs/decisions/0018-last-writer.md), as shares of all accesses; the
            borders are those of published programs (`dependencies`).
 Assumes    accesses of an unknown last writer are shared as often as the others of their kind. A class that does not hold both if
-           none and if all of them are shared is not determined.
-Wrong when much of the work is the JDK's own code, whose accesses are not counted.
+           none and if all of them are shared is not determined. Nor is one that the accesses of code that is not counted
+           (the JDK's own, which published classes have in them) may change, nor one of which the accesses of a thread that works
+           alone, as at the start, may be the cause (`uncounted_code`).
+Wrong when the little that the JDK's own code writes is what other threads then read most.
 Checked    tests/unit/test_numa_sharing.py.
 """
 
@@ -17,22 +19,28 @@ from typing import TYPE_CHECKING
 from headway.analyses.numa.dependencies import dependencies_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
-from headway.model.object_owners import LAST_WRITER, OWNER_TABLES
+from headway.analyses.numa.uncounted_code import Shares, most_uncounted, with_uncounted, without_serial
+from headway.model.object_owners import LAST_WRITER, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
     from headway.store import Recording
 
 _KINDS = {"reads": ("tuple_reads", "array_reads"), "writes": ("tuple_writes", "array_writes")}
 _COLUMNS = ("shared_read_pct", "shared_write_pct")
-_REMEDY = "headway record --objects accesses --owner last-writer"
-Shares = tuple[float, float]
-"""Percent of all accesses that are shared reads, and shared writes."""
+_REMEDY = "headway record --sample cpu:1ms --objects accesses --owner last-writer"
 
 
-def recorded_dependencies(recording: Recording, pid: int | None, parallelism: str | None) -> ClassFinding:
-    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last."""
+def recorded_dependencies(
+    recording: Recording, pid: int | None, parallelism: str | None, serial_share: float = 0.0
+) -> ClassFinding:
+    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last.
+
+    `serial_share`: of the program's work, what a thread did while it was the only active one.
+    """
     if not recording.has(OWNER_TABLES[LAST_WRITER][0]):
         return _open(f"which thread wrote last what another one reads is not recorded ({_REMEDY})")
+    if pid is None:
+        return _open("no thread of the program ran")
     shares = _shares(recording, pid)
     if shares is None:
         return _open(f"of no object that process {pid} accessed is it known which thread wrote to it last")
@@ -43,7 +51,53 @@ def recorded_dependencies(recording: Recording, pid: int | None, parallelism: st
             f"of the accesses {least[0]:.3g} to {most[0]:.3g} % read and {least[1]:.3g} to {most[1]:.3g} % write what another "
             "thread wrote last; of the rest the last writer is unknown"
         )
-    found.add("accesses are those of the code in scope in the whole recording, not of the JDK's own code")
+    if (reason := _may_differ(recording, pid, parallelism, likely, serial_share)) is not None:
+        return _open(reason)
+    for text in _left_out(recording, pid):
+        found.add(text)
+    return found
+
+
+def _may_differ(
+    recording: Recording, pid: int, parallelism: str | None, shares: Shares, serial_share: float
+) -> str | None:
+    """Return why the class of the counted accesses may not be the program's; None where it is."""
+    answer = _class(shares, parallelism).answer
+    counted = f"of the code in scope it is {answer} ({shares[0]:.3g} % shared reads, {shares[1]:.3g} % shared writes)"
+    steady = _class(without_serial(shares, serial_share), parallelism).answer
+    if steady != answer:
+        return (
+            f"{counted}, but {serial_share:.0%} of the work is of a thread that was active alone, as at a start: without that "
+            f"work's accesses it may be {steady}; record the part that counts, and longer"
+        )
+    uncounted = most_uncounted(recording, pid)
+    if uncounted is None:
+        return f"{counted}, but published classes count the JDK's own code, too: how much that does is not recorded ({_REMEDY})"
+    may_be = {_class(each, parallelism).answer for each in with_uncounted(shares, uncounted.most_accesses)} - {answer}
+    if may_be:
+        return (
+            f"{counted}, but {uncounted.share:.1%} of the workers' samples are in code that is not counted, as the JDK's own "
+            f"({uncounted.samples:,} samples: it may do {uncounted.most_accesses:.0%} of the accesses): with that it may be "
+            f"{' or '.join(sorted(str(each) for each in may_be))}"
+        )
+    return None
+
+
+def _left_out(recording: Recording, pid: int) -> list[str]:
+    """Return what the last-writer rule leaves out, as `headway objects` says it in full: HW816, HW817 and HW818."""
+    found = [
+        "accesses are those of the code in scope in the whole recording, not of the JDK's own code; what that and native code "
+        "write (collections, atomics) changes no last writer (HW816)"
+    ]
+    for jvm in (recording.manifest.extra.get("accesses") or {}).get("jvms") or ():
+        if jvm.get("pid") != pid:
+            continue
+        if (numbers := numbers_used_up(jvm)) is not None:
+            found.append(
+                f"of objects after the first {numbers:,} no last writer is known: shares are those of older ones (HW817)"
+            )
+        if has_unseen_writes(jvm):
+            found.append("code ran in scope whose writes change no last writer: more may be shared (HW818)")
     return found
 
 
@@ -58,8 +112,12 @@ def _class(shares: Shares, parallelism: str | None) -> ClassFinding:
     return dependencies_of(figures, parallelism)
 
 
-def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shares] | None:
-    """Return the shares if no access of an unknown last writer is shared, if as many as of the others, and if all are."""
+def _shares(recording: Recording, pid: int) -> tuple[Shares, Shares, Shares] | None:
+    """Return the shares of reads and writes to objects that another thread wrote last, in percent: least, likely and most.
+
+    They differ by the accesses whose last writer is unknown: counted as not shared, as often as the others, and all as shared.
+    None without accesses.
+    """
     all_of = [_sum(recording, "access", columns, pid) for columns in _KINDS.values()]
     own, others = (
         [
@@ -69,7 +127,7 @@ def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shar
         for whose in ("local", "shared")
     )
     total = sum(all_of)
-    if not sum(own) + sum(others):
+    if not total or not sum(own) + sum(others):
         return None
     least: list[float] = []
     likely: list[float] = []
@@ -82,7 +140,9 @@ def _shares(recording: Recording, pid: int | None) -> tuple[Shares, Shares, Shar
     return (least[0], least[1]), (likely[0], likely[1]), (most[0], most[1])
 
 
-def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int | None) -> int:
-    text = f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid or 0}"
+def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int) -> int:
+    text = (
+        f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid}"
+    )
     (found,) = recording.query(text).fetchall()[0]
     return int(found)

@@ -18,9 +18,9 @@ DATA_PARALLEL, READ_ONLY, READ_WRITE = "data-parallel", "read-only", "read-write
 YES, NO = "yes", "no"
 
 SERIAL, SEVERAL, OUTLIER = "serial-phase", "several-workloads", "outlier-thread"
-ONE_WORKER, FEW_WORKERS = "one-worker-dominates", "too-few-workers"
+ONE_WORKER, FEW_WORKERS, NON_UNIFORM = "one-worker-dominates", "too-few-workers", "non-uniform-work"
 SHARED_WRITES, WRITE_CONFLICTS, IRREGULAR = "shared-writes", "write-conflicts", "irregular-accesses"
-"""Root causes that tables can show."""
+"""Root causes: of these, tables can't show which work differs (NON_UNIFORM), recordings can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,20 @@ class ClassFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseClass:
+    """A part of a recorded program in which a crew of workers is at work, and its class. Times: ns from the recording's start.
+
+    `imbalance_pct`: of one worker there is none.
+    """
+
+    from_ns: int
+    to_ns: int
+    workers: int
+    imbalance_pct: float | None
+    parallelism: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Placed:
     """A figure of memory beside those of the published programs. `derived`: made of other columns, not in a table."""
 
@@ -71,16 +85,37 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class SecondNode:
-    """How fast published programs of the same classes were on two nodes, relative to one."""
+    """How fast published programs of the same classes were on two nodes, relative to one.
+
+    `by_all_classes`: all three; else those that are determined.
+    """
 
     programs: tuple[str, ...]
     slowest: float
     fastest: float
+    by_all_classes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the classes, of a recorded program. `places`: where causes are, by cause; `lock`: which one.
+
+    `balances`: whether the kernel moves pages between nodes itself; `gc`, `has_numa`: the JVM's collector, and -XX:+UseNUMA.
+    """
+
+    places: Mapping[str, str] = field(default_factory=dict)
+    lock: str = ""
+    balances: bool | None = None
+    gc: str = ""
+    has_numa: bool = False
+
+
+NOTHING_KNOWN = Known()
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramClass:
-    """One program: the three answers, and what to do about them."""
+    """One program: the three answers, and what to do about them. `phases`: of a recorded one whose workers are several crews."""
 
     application: str
     suite: str | None
@@ -90,6 +125,8 @@ class ProgramClass:
     second_node: SecondNode | None
     memory: dict[str, Placed]
     memory_intensive: bool | None
+    phases: tuple[PhaseClass, ...] = ()
+    known: Known = NOTHING_KNOWN
 
     def answer(self, question: str) -> str | None:
         """Return the class that answers a question; None where it is not determined, or there is nothing to ask."""
@@ -139,7 +176,8 @@ class ClassComparison:
 class NodeRun:
     """A recorded run of a program, and the nodes that its threads ran on. `is_known`: the node of each CPU is known.
 
-    `cores`: how many it could use. `miss_pct`: of the last-level cache, "read" and "write", where they were counted.
+    `cores`: how many it could use. `miss_pct`: of the last-level cache, "read" and "write", and "remote": of loads that
+    memory served, those of another node; where they were counted.
     """
 
     path: str

@@ -30,10 +30,13 @@ _KEYS = {
 _MANY = -1
 
 
-def accesses(recording: Recording, by: Grouping, rule: OwnerRule | None = None) -> AccessAnswer | None:
+def accesses(
+    recording: Recording, by: Grouping, rule: OwnerRule | None = None, *, with_pairs: bool = True
+) -> AccessAnswer | None:
     """Return the accesses in groups, and by owner; None where they were not recorded.
 
-    `rule`: by which objects have owners; None: the first one that was recorded. Raises HeadwayError HW815.
+    `rule`: by which objects have owners; None: the first one that was recorded. `with_pairs`: also whose objects each thread
+    accesses. Raises HeadwayError HW815.
     """
     jvms = (recording.manifest.extra.get("accesses") or {}).get("jvms") or ()
     if not recording.has("access") and all(jvm.get("problem") is not None for jvm in jvms):
@@ -53,7 +56,7 @@ def accesses(recording: Recording, by: Grouping, rule: OwnerRule | None = None) 
         together,
         left_out,
         of_all,
-        access_pairs(recording, used),
+        access_pairs(recording, used if with_pairs else None),
         used,
         rules,
         has_one_node(recording),
@@ -80,7 +83,7 @@ def _of_many_threads(recording: Recording, by: Grouping) -> int:
     """Return the accesses that are in rows of many threads, where threads are told apart."""
     if "a.thread_id" not in _KEYS.get(by, ()):
         return 0
-    text = f"SELECT COALESCE({_OF_OBJECTS}, 0)::BIGINT FROM access a WHERE a.thread_id IS NULL AND a.java_id = {_MANY}"
+    text = f"SELECT COALESCE({_OF_OBJECTS}, 0) FROM access a WHERE a.thread_id IS NULL AND a.java_id = {_MANY}"
     (found,) = recording.query(text).fetchone() or (0,)
     return int(found)
 

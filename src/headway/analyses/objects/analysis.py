@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.objects.accesses import access_notices, accesses
 from headway.analyses.objects.bounds import none_sampled, quantity
+from headway.analyses.objects.lines import cache_lines
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import (
     MOST_GROUPS,
@@ -32,6 +33,7 @@ from headway.model.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from headway.analyses.objects.line_types import LineAnswer
     from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
@@ -66,11 +68,14 @@ def objects(
     jvms = asked.get("jvms") or ()
     intervals = {each for jvm in jvms if isinstance(each := jvm.get("interval_bytes"), int)}
     accessed = accesses(recording, by, rule)
+    lines = cache_lines(recording)
     if not recording.has("allocation") and not intervals:
         if accessed is None:
             raise _nothing(recording, jvms)
-        notices = (*recorded_notices(recording), *access_notices(recording, accessed))
-        return ObjectsAnswer(by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed)
+        notices = (*recorded_notices(recording), *access_notices(recording, accessed), *_line_notices(lines, by))
+        return ObjectsAnswer(
+            by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed, lines=lines
+        )
     unseen = none_sampled(max(intervals, default=0))
     total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
     groups, left_out = _groups(recording, by, sort, unseen)
@@ -83,9 +88,24 @@ def objects(
         interval,
         bool(asked.get("sites")),
         unknown,
-        (*recorded_notices(recording), *_notices(recording, interval, left_out), *access_notices(recording, accessed)),
+        (
+            *recorded_notices(recording),
+            *_notices(recording, interval, left_out),
+            *access_notices(recording, accessed),
+            *_line_notices(lines, by),
+        ),
         accessed,
+        lines,
     )
+
+
+def _line_notices(found: LineAnswer | None, by: Grouping) -> list[Notice]:
+    """Return how to record cache lines where they are asked for, else what is not known of them."""
+    if found is None:
+        return [Notice.of("HW819")] if by == "field" else []
+    what = "pairs of fields on one cache line"
+    few = [Notice.of("HW849", count=found.left_out, what=what, shown=MOST_GROUPS)] if found.left_out else []
+    return [*few, Notice.of("HW864")]
 
 
 def _nothing(recording: Recording, jvms: Iterable[Mapping[str, Any]]) -> HeadwayError:
@@ -109,6 +129,8 @@ def objects_of_threads(recording: Recording, threads: Collection[int]) -> dict[i
 
 def _groups(recording: Recording, by: Grouping, sort: Measure, unseen: Allocated) -> tuple[list[AllocationGroup], int]:
     """Return the groups that allocated most, by what is sorted by, and how many smaller groups are left out."""
+    if by not in _KEYS:
+        return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
     of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
     rows = f"""FROM (SELECT *, {_SITE} AS site, {UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)

@@ -48,21 +48,17 @@ class OwnerMatrix:
 def owner_matrix(pairs: Sequence[AccessPair], most_threads: int | None, most_owners: int) -> OwnerMatrix:
     """Return the accesses of the threads with the most of them (None: of all) to objects of the owners with the most."""
     by_thread, by_owner = Counter[Hashable](), Counter[Hashable]()
-    names: dict[Hashable, tuple[str, int | None, int]] = {}
     for pair in pairs:
-        accessor, owner = _accessor(pair), _owner(pair)
-        names[accessor] = (pair.accessor or name_of_no_thread(pair.java_id), pair.java_id, pair.pid)
-        names.setdefault(owner, (pair.owner or name_of_no_thread(pair.owner_java_id), pair.owner_java_id, pair.pid))
-        by_thread[accessor] += pair.counts.together
-        by_owner[owner] += pair.counts.together
-    texts = _unique_names(names)
+        by_thread[accessor_key(pair)] += pair.counts.together
+        by_owner[owner_key(pair)] += pair.counts.together
+    texts = thread_names(pairs)
     threads = [key for key, _ in by_thread.most_common(most_threads)]
     place = {key: at for at, key in enumerate(threads)}
     shown = {key for key, _ in by_owner.most_common(most_owners)}
     owners = sorted(shown, key=lambda key: (_is_special(key), place.get(key, len(place)), -by_owner[key], texts[key]))
     groups: dict[Hashable, list[AccessPair]] = defaultdict(list)
     for pair in pairs:
-        groups[_accessor(pair) if _accessor(pair) in place else None].append(pair)
+        groups[accessor_key(pair) if accessor_key(pair) in place else None].append(pair)
     rows = [_row(texts[key], groups[key], owners, len(by_owner), key) for key in threads]
     if groups[None]:
         rows.append(_row(OTHER_THREADS, groups[None], owners, len(by_owner), None))
@@ -77,7 +73,7 @@ def _row(
     cells = [Counts()] * (len(owners) + (all_owners > len(owners)))
     whose = {each.name: Counts() for each in fields(Owned)}
     for pair in pairs:
-        at = place.get(_owner(pair), len(owners))
+        at = place.get(owner_key(pair), len(owners))
         cells[at] += pair.counts
         whose[_whose(pair)] += pair.counts
     own = None if key is None or _is_special(key) else place.get(key)
@@ -86,17 +82,19 @@ def _row(
 
 def _whose(pair: AccessPair) -> str:
     """Return the field of Owned that accesses belong to. Which virtual thread, or which of many threads, it was is unknown."""
-    accessor, owner = _accessor(pair), _owner(pair)
+    accessor, owner = accessor_key(pair), owner_key(pair)
     if not _is_special(accessor):
         return "local" if accessor == owner else "unknown" if owner == (UNKNOWN,) else "shared"
     return "shared" if accessor == (VIRTUAL,) and not _is_special(owner) else "unknown"
 
 
-def _accessor(pair: AccessPair) -> Hashable:
+def accessor_key(pair: AccessPair) -> Hashable:
+    """Return the identity of the thread that reads and writes."""
     return _key(pair.pid, pair.thread_id, pair.java_id)
 
 
-def _owner(pair: AccessPair) -> Hashable:
+def owner_key(pair: AccessPair) -> Hashable:
+    """Return the identity of the thread whose the objects are."""
     return _key(pair.pid, pair.owner_thread_id, pair.owner_java_id)
 
 
@@ -118,12 +116,23 @@ def name_of_no_thread(java_id: int | None) -> str:
     return _SPECIAL.get(java_id or UNKNOWN, _SPECIAL[UNKNOWN])
 
 
-def _unique_names(names: Mapping[Hashable, tuple[str, int | None, int]]) -> dict[Hashable, str]:
-    """Return a different name for each thread: with its id, and its process, where names are the same."""
-    found = {key: name for key, (name, _, _) in names.items()}
-    for more in (" #{1}", " of process {2}", " ({3})"):
-        times = Counter(found.values())
-        for at, (key, facts) in enumerate(names.items()):
-            if times[found[key]] > 1 and not _is_special(key):
-                found[key] += more.format(*facts, at)
-    return found
+def thread_names(pairs: Iterable[AccessPair]) -> Mapping[Hashable, str]:
+    """Return a different name for each thread of some pairs, by its key (`accessor_key`, `owner_key`).
+
+    Threads of one name have their ids, those of several JVMs the process: under one name a thread's own objects would be as good
+    as another's.
+    """
+    facts: dict[Hashable, tuple[str, int | None, int]] = {}
+    for pair in pairs:
+        facts[accessor_key(pair)] = (pair.accessor or name_of_no_thread(pair.java_id), pair.java_id, pair.pid)
+        owner = (pair.owner or name_of_no_thread(pair.owner_java_id), pair.owner_java_id, pair.pid)
+        facts.setdefault(owner_key(pair), owner)
+    times = Counter((name, pid) for name, _, pid in facts.values())
+    has_several = len({pid for _, _, pid in facts.values()}) > 1
+    found = {key: name for key, (name, _, _) in facts.items()}
+    for key, (name, java_id, pid) in facts.items():
+        if not _is_special(key):
+            number = f" #{java_id}" if times[name, pid] > 1 else ""
+            found[key] = f"{name}{number}{f' of process {pid}' if has_several else ''}"
+    same = Counter(found.values())
+    return {key: f"{name} ({at})" if same[name] > 1 else name for at, (key, name) in enumerate(found.items())}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
-from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES
+from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
     from headway.model.object_owners import OwnerRule
@@ -39,11 +39,9 @@ _PAIRS = f"""WITH pair AS (
     FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
   ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
 )"""
-"""Pairs of one table as the agent counted them, and what of a thread's accesses is in none of them: of unknown owners."""
+"""SQL of accesses by thread and owner: `pair` as the agent counted them; `rest`: accesses in no pair, whose owner is unknown."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
 """As in the agent: of all identity hashes so many name one owner."""
-MOST_NUMBERS = 1 << 28
-"""As in the agent: so many objects have a number, by which it is known who wrote to them last."""
 
 
 def name_of(java_id: int | None) -> str | None:
@@ -86,12 +84,11 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    keys = _PAIR_KEYS
     names = "any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id)"
-    text = f"""{_pairs(rule)} SELECT {keys}, {names}, {sums}
+    text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
-      GROUP BY {keys} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
+      GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
     found = []
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
         name, java_id, owner_name, owner_java_id, *counts = more
@@ -160,16 +157,16 @@ def _numbers_used_up(found: AccessAnswer) -> list[Notice]:
     return [
         Notice.of("HW817", pid=jvm.get("pid"), count=numbers)
         for jvm in found.coverage
-        if isinstance(numbers := jvm.get("object_ids"), int) and numbers >= MOST_NUMBERS
+        if (numbers := numbers_used_up(jvm)) is not None
     ]
 
 
 def _writes_unseen(found: AccessAnswer) -> list[Notice]:
-    """Return which JVMs have code in scope whose writes change no owner."""
+    """Return which JVMs ran code in scope whose writes change no owner."""
     return [
-        Notice.of("HW818", pid=jvm.get("pid"), count=count)
+        Notice.of("HW818", pid=jvm.get("pid"), count=jvm.get("unseen_writes") or 0)
         for jvm in found.coverage
-        if isinstance(count := jvm.get("unseen_writes"), int) and count
+        if has_unseen_writes(jvm)
     ]
 
 
@@ -178,7 +175,7 @@ def _may_be_wrong(recording: Recording, rule: OwnerRule, hashes: int) -> int:
 
     Objects that the program has hashed: their hashes are as good as random, and of each so many are taken for an owner's.
     """
-    text = f"SELECT sum({' + '.join(KINDS)}) FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
+    text = f"SELECT {' + '.join(f'sum({kind})' for kind in KINDS)} FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
     (foreign,) = recording.query(text).fetchone() or (0,)
     chance = min(0.5, hashes / _HASHES)
     return math.ceil((foreign or 0) * chance / (1 - chance))

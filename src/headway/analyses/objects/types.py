@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from headway.analyses.objects.line_types import LineAnswer
     from headway.errors import Notice
     from headway.model.object_owners import OwnerRule
 
-Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair"]
-"""What rows are told apart by; pair: thread and owner of the object, for allocations thread."""
+Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair", "field"]
+"""What rows are told apart by; pair: thread and owner of the object, for allocations thread; field: cache lines have rows."""
 Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
 UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
-"""SQL for the id of a thread that table `thread` does not have; one that it has may have two ids: main has another at its end."""
+"""SQL for a Java thread id where table `thread` has no row of it, else NULL: a thread with a row may have two such ids (main)."""
 MOST_GROUPS = 1 << 16
 """Groups of an answer: as many as an agent tells apart in one JVM."""
 
@@ -174,8 +175,8 @@ class AccessAnswer:
 class ObjectsAnswer:
     """All allocations of a recording, and those of each group, the largest first.
 
-    `total`, `accesses` None: not recorded. `interval_bytes`: the mean distance of samples, 0: every object was counted, None:
-    JVMs differ. `unknown`: shares of the objects (0..1) whose class, thread or site is not known.
+    `total`, `accesses`, `lines` None: not recorded. `interval_bytes`: the mean distance of samples, 0: every object was counted,
+    None: JVMs differ. `unknown`: shares of the objects (0..1) whose class, thread or site is not known.
     """
 
     by: Grouping
@@ -186,3 +187,4 @@ class ObjectsAnswer:
     unknown: Mapping[str, float | None]
     notices: tuple[Notice, ...]
     accesses: AccessAnswer | None = None
+    lines: LineAnswer | None = None

@@ -1,4 +1,4 @@
-"""Policy for a program whose speed nothing measures: it stays on one node while it has few workers and its memory is there.
+"""Policy of `headway place` without a measure of speed: keeps a program of few workers on the memory node that has its memory.
 
 Method     Guideline G1 of the thesis: what has no more workers than a node has cores gains nothing from a second one, and reads
            its memory from there. That is so only as far as its memory is on the node: the share on other nodes has to be well

@@ -16,6 +16,7 @@ from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.stacks.types import BYTES, COUNT, NANOSECONDS
 from headway.analyses.waits import blocks as lock_data
 from headway.analyses.waits.sites import sites_of
+from headway.errors import HeadwayError
 from headway.store.sql import literal
 
 if TYPE_CHECKING:
@@ -98,11 +99,18 @@ def recorded_events(recording: Recording) -> tuple[str, ...]:
 
 
 def sampled(recording: Recording, event: str, window: tuple[int, int] | None) -> Weights:
-    """Sum the samples of an event by thread and stack, all of them or those inside a window (ns from the recording's start)."""
+    """Sum the samples of an event by thread and stack, all of them or those inside a window (ns from the recording's start).
+
+    Raises HeadwayError HW323 where they are more together than 64 bits hold: nobody records such.
+    """
     condition = f"event = {literal(event)}"
     if window is not None:
         origin = recording.window_ns[0]
         condition += f" AND ns >= {origin + window[0]} AND ns < {origin + window[1]}"
+    ((total,),) = recording.query(f"SELECT COALESCE(SUM(weight), 0) FROM sample WHERE {condition}").fetchall()
+    if total >= 1 << 63:
+        what = f"values that add up to {total:.3g}, more than 64 bits hold"
+        raise HeadwayError("HW323", path=recording.path, table="sample", column="weight", what=what)
     rows = recording.query(
         f"SELECT CAST(COALESCE(thread_id, {NO_THREAD}) AS BIGINT) AS thread,"
         f" CAST(COALESCE(stack_id, {UNWALKED}) AS BIGINT) AS stack, CAST(SUM(weight) AS BIGINT) AS weight,"

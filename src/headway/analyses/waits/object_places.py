@@ -4,6 +4,8 @@ Question   a program makes a lock for each client, transaction or task: which of
 Method     an object's place is the line (waits.sites.line_of) at which most of the time waited for it was waited; an object of
            which no single wait is left has that of its first one. Objects of one process, kind, class and place are one, if the
            same class locks them: what a virtual thread's Thread.sleep takes for itself is no lock of the line that sleeps.
+           Classes nested in one of the JDK count as that one: who computes in a ConcurrentHashMap locks a Node of it, a
+           TreeBin or a ReservationNode, as the table is just then.
 Assumes    that what is waited for at one line in one class of object has one cause.
 Wrong when a line takes different locks for different reasons (a helper method that locks what it is given): then a row stands
            for several causes; `headway locks --by lock` has a row for each object.
@@ -118,6 +120,11 @@ def _summed(objects: Ints, places: Ints, waited: Floats) -> tuple[Ints, Ints, Fl
     return objects, places, sums
 
 
+def _whole_class(name: str) -> str:
+    """Return the outermost class that a class of the JDK is nested in; others as they are."""
+    return name.partition("$")[0] if "$" in name and is_jdk(name) else name
+
+
 def _alike(data: LockData, line: Ints) -> Ints:
     """Return for each object the first one of its process, kind, class and place."""
     blockers = data.blockers
@@ -126,7 +133,8 @@ def _alike(data: LockData, line: Ints) -> Ints:
     if not len(known):
         return alike
     names: dict[str, int] = {}
-    class_of = np.array([names.setdefault(name, len(names)) for name in blockers.table["class_name"][known].tolist()])
+    classes = map(_whole_class, blockers.table["class_name"][known].tolist())
+    class_of = np.array([names.setdefault(name, len(names)) for name in classes])
     pids, pid_of = numbered(blockers.pid[known])
     kind = (class_of * len(pids) + pid_of) * len(KINDS) + blockers.kind[known]
     _, _, group = numbered_pairs(kind.astype(np.int64), line[known])

@@ -2,11 +2,13 @@
 
 Question   a scheduler's clock sleeps ten milliseconds between two ticks, a cache's cleaner waits for its next round. Nothing is
            gained without such a wait: there would be more rounds, not an earlier end. Which waits with a time limit are such?
-Method     by thread. It was there when the recording ended, or is a daemon and was there when the program ended: nobody
-           waited for its end. Its waits are near its run(), not in a task that a pool gave it. It hardly ran; or its waits
-           were mostly over because their time was, or it slept. Nobody else waited for long until it did something: threads
-           that it woke after long waits for a result, for a condition or for room tell of work that it does. Nor did it
-           wait for work itself: sleeping is a part of such work then. Threads that wait in one method are judged together.
+Method     by thread. It was there when the recording ended, or is a daemon and was there when the program ended, or ended
+           before the main thread: nobody waited for its end, or a wait for it is on record, and counts as below. Its waits are
+           near its run(), not in a task that a pool gave it. It hardly ran; or its waits were mostly over because their time was,
+           or it slept. Nobody else waited for long until it did something: threads that it woke after long waits for a result,
+           for a condition or for room tell of work that it does. Nor did it wait for work itself: sleeping is a part of such
+           work then. Threads that wait in one method are judged together. A daemon that hardly ran and waits so without a time
+           limit waits for work.
 Assumes    who waits for a lock that such a thread has waits for the lock, not for its time.
 Wrong when a program is attached to while it waits for threads of its own that do their work in rounds with pauses between them,
            and no thread stands in join or awaits their results: these pauses count as waits for their time.
@@ -20,7 +22,7 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_texts
 from headway.analyses.waits.polls import helpers
-from headway.analyses.waits.process_exit import exits
+from headway.analyses.waits.process_exit import NEVER, exits
 from headway.analyses.waits.rules import PERIODIC, RULES, WORK, Wait
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ _NUMBER = {rule.id: number for number, rule in enumerate(RULES)}
 _PERIODIC = RULES.index(PERIODIC)
 _PAUSES = [_NUMBER[name] for name in ("sleep", "timed-park")]
 _TIMED = [*_PAUSES, *(_NUMBER[name] for name in ("condition", "own-park"))]
+_UNTIMED = [_NUMBER[name] for name in ("condition", "own-park")]
 _RESULTS = [_NUMBER[name] for name in ("latch", "result", "barrier")]
 _NEEDED = [*_RESULTS, *(_NUMBER[name] for name in ("condition", "own-park", "queue-full", "resource-pool"))]
 """Rules of waits that tell that who ended them was waited for."""
@@ -53,7 +56,9 @@ _JOINS = ("join", "awaitTermination", "awaitQuiescence")
 
 def with_periodic(data: LockData, stack: Ints, rule: Ints) -> Ints:
     """Return the rules of all blocks, those of threads that only wait for their time, or are woken for something, as such."""
-    rows = np.flatnonzero(data.blocks.is_timed & np.isin(rule, _TIMED))
+    timed = data.blocks.is_timed
+    rows = np.flatnonzero((timed & np.isin(rule, _TIMED)) | (~timed & np.isin(rule, _UNTIMED)))
+    rows = rows[timed[rows] | _are_idle_daemons(data.recording, data.blocks.thread[rows])]
     rows = rows[_are_loops(data, stack[rows])] if len(rows) else rows
     goes_on = _is_cut_off(data.recording)
     rows = rows[_stay(data.recording, data.blocks.thread[rows], goes_on=goes_on)] if len(rows) else rows
@@ -64,7 +69,7 @@ def with_periodic(data: LockData, stack: Ints, rule: Ints) -> Ints:
     is_woken = _is_ended(data, rows) & ~np.isin(rule[rows], _PAUSES)
     often = np.bincount(lines, weights=is_woken) > _SELDOM * np.bincount(lines)
     found = rule.copy()
-    found[rows] = np.where(often[lines], _NUMBER["worker"], _PERIODIC) if len(rows) else found[rows]
+    found[rows] = np.where(often[lines] | ~timed[rows], _NUMBER["worker"], _PERIODIC) if len(rows) else found[rows]
     return found
 
 
@@ -119,16 +124,23 @@ def _is_cut_off(recording: Recording) -> bool:
 
 
 def _stay(recording: Recording, threads: Ints, *, goes_on: bool) -> Bools:
-    """Return which threads, no main one, were there until the recording ended, or daemons until their program did."""
+    """Return which threads, no main one, were there until the recording ended, or daemons until their program did.
+
+    Or daemons that ended before the main thread: where that waited for one, it is on record.
+    """
     ended = {each.pid: each.start_ns for each in exits(recording)} if not goes_on and recording.has("slice") else {}
     rows = recording.query(
         "SELECT thread_id, pid, end_ns, name, COALESCE(is_daemon, FALSE) FROM thread WHERE kind = 'app'"
     ).fetchall()
+    main_end = {pid: NEVER if end_ns is None else end_ns for _, pid, end_ns, name, _ in rows if name == "main"}
+
+    def stays(pid: int, end_ns: int | None, is_daemon: bool) -> bool:
+        if goes_on or end_ns is None:
+            return goes_on and end_ns is None
+        return is_daemon and ((pid in ended and end_ns >= ended[pid]) or end_ns < main_end.get(pid, 0))
+
     found = {
-        thread
-        for thread, pid, end_ns, name, is_daemon in rows
-        if (end_ns is None if goes_on else is_daemon and pid in ended and (end_ns or 0) >= ended[pid])
-        and name != "main"
+        thread for thread, pid, end_ns, name, is_daemon in rows if name != "main" and stays(pid, end_ns, is_daemon)
     }
     return np.isin(threads, np.array(sorted(found), np.int64))
 
@@ -188,6 +200,13 @@ def _hardly_run(recording: Recording, threads: Ints) -> Bools:
     life = f"LEAST(COALESCE(end_ns, {end}), {end}) - GREATEST(start_ns, {begin}) - COALESCE(runnable_ns, 0)"
     rows = recording.query(f"SELECT thread_id FROM thread WHERE running_ns < {HARDLY} * GREATEST({life}, 1)").fetchall()
     return np.isin(threads, np.array([thread for (thread,) in rows], np.int64))
+
+
+def _are_idle_daemons(recording: Recording, threads: Ints) -> Bools:
+    """Return which threads are daemons that ran for hardly any of their lives."""
+    rows = recording.query("SELECT thread_id FROM thread WHERE COALESCE(is_daemon, FALSE)").fetchall()
+    is_daemon = np.isin(threads, np.array([thread for (thread,) in rows], np.int64))
+    return np.asarray(is_daemon & _hardly_run(recording, threads)) if is_daemon.any() else is_daemon
 
 
 def _needed_threads(data: LockData, which: Bools) -> Ints:

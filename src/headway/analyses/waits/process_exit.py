@@ -20,6 +20,7 @@ import numpy as np
 
 from headway.analyses.common.columns import places_of
 from headway.store.packing import BLOCKED_STATE, WAKER_IRQ
+from headway.store.sql import woken_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +40,8 @@ _STORED = (
 )
 _AT_ONCE_NS = 1_000_000
 """Between two of these wakings; one takes a microsecond or two."""
+_FEW = 16
+"""Up to so many ended JVMs are conditions in a query's text; more are a table, as DuckDB plans long texts slowly."""
 _NEAR_NS = 1_000_000_000
 """Before a process's last waking: as far back as its end may have begun."""
 
@@ -76,6 +79,22 @@ def _look(recording: Recording) -> tuple[Exit, ...]:
 def exit_ns(recording: Recording) -> Ints:
     """Return by thread_id from when on wakeups only let the thread die; NEVER where that is unknown."""
     return _by_thread(recording, {each.pid: each.start_ns for each in exits(recording)}, NEVER)
+
+
+def woken_to_die(recording: Recording) -> str:
+    """Return the condition for a wait that a process's end ended, of a slice s."""
+    found, woken = exits(recording), woken_ns("s.")
+    if len(found) <= _FEW:  # then it is faster so
+        own = "s.thread_id IN (SELECT thread_id FROM thread WHERE pid = {})"
+        each_one = [
+            f"(s.waker_id = {each.waker} AND {woken} >= {each.start_ns} AND {own.format(each.pid)})" for each in found
+        ]
+        return f"({' OR '.join(each_one) or 'FALSE'})"
+    ended = ", ".join(f"({each.pid}, {each.waker}, {each.start_ns})" for each in found)
+    return (
+        f"EXISTS (SELECT 1 FROM (VALUES {ended}) AS e(pid, waker, since_ns) JOIN thread d ON d.pid = e.pid"
+        f" WHERE d.thread_id = s.thread_id AND e.waker = s.waker_id AND {woken} >= e.since_ns)"
+    )
 
 
 def parents(recording: Recording) -> dict[int, set[int]]:

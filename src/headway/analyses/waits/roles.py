@@ -6,8 +6,8 @@ Method     two tables. ROLES names the rules of waits.rules under which a thread
            agent took of the thread while it stood there (table `waiting_stack`). A rule is a name, a role, and what has to be
            on the stack.
 Assumes    a thread that stands in a native call near its run() is there again and again: one stack of it tells of all.
-Wrong when a thread reads its peer's answer within three frames of run(), in a program that also accepts connections: that counts
-           as waiting for a request.
+Wrong when a thread reads its peer's answer within three frames of run(), in a program that also accepts connections, and by no
+           client of the JDK: that counts as waiting for a request.
 
 To ask whether a block loses nothing: `IS_IDLE[sites.rule]` (by waits.sites), or `is_idle(rule)`.
 """
@@ -89,6 +89,11 @@ NATIVE: tuple[NativeRule, ...] = (
 )
 """Tried in this order on every frame, the innermost first; `connection` counts where the process accepts connections, too."""
 
+_ASKS = re.compile(
+    r"(Https?URLConnection(Impl)?(\$\w+)?|Https?Client|FtpClient|FtpURLConnection|LdapClient|LdapRequest|StreamRemoteCall|SocksSocketImpl)\.\w+"
+)
+"""Clients, by the names of those of the JDK: who reads beneath one asked for something, and waits for the answer."""
+
 _FITS: tuple[tuple[NativeRule, Callable[[str], re.Match[str] | None]], ...] = tuple(
     (rule, re.compile(rule.frames).fullmatch) for rule in NATIVE
 )
@@ -101,7 +106,7 @@ def native_rule(wait: Wait) -> NativeRule | None:
     """
     is_near = wait.is_near_run and bool(wait.own) and not wait.own[-1].endswith(".main")
     for rule, fits in _FITS:
-        if rule.only_near_run and not is_near:
+        if rule.only_near_run and (not is_near or any(_ASKS.fullmatch(call) for call in wait.calls)):
             continue
         if any(fits(call) for call in wait.calls):
             return rule

@@ -41,7 +41,7 @@ _MECHANISM = re.compile(
     r"|\w+\$Signaller\.block|VirtualThread\.\w+|VirtualThreads\.\w+|System\$\d+\.\w+|Continuation\w*\.\w+)"
 )
 _ACQUIRE = re.compile(r"AbstractQueued(Long)?Synchronizer\.(\w*[aA]cquire\w*|parkAndCheckInterrupt)")
-_QUEUE = re.compile(r"(?P<type>[\w$]*(Queue|Deque)(\$\w+)*)\.(?P<method>\w+)")
+_QUEUE = re.compile(r"(?P<type>(?>[\w$]*(?:Queue|Deque)(?=[$.]))(\$\w+)*+)\.(?P<method>\w+)")
 _PUTS = re.compile(r"(put|offer|add|transfer|tryTransfer)")
 _TAKES = re.compile(r"(take|poll|remove|drain|peek|pop|dequeue)", re.IGNORECASE)
 _TAKES_OWN = re.compile(r"(?>[\w$]*?(?:Queue|Deque))[\w$]*\.(take|poll|remove|drain|peek|pop|dequeue)\w*")
@@ -75,6 +75,10 @@ _RING_EMPTY = re.compile(r"\w*WaitStrategy\.(waitFor|applyWaitMethod)")
 """How the Disruptor, also in Log4j, waits for room in its ring, and for something in it: mostly by parks that nobody ends."""
 _LATCH = re.compile(r"(?<![a-z])(Completion|CountDown|Boolean|OneShot)Latch\b|Promise|Future\b|Future\$")
 """Synchronisers and monitors of libraries that are waited for once, until something is done; a LimitLatch is a semaphore."""
+_ANSWERS = re.compile(
+    r"(?>[\w$]*?(?:Future|Promise|Deferred))[\w$]*\.(get|await|join|sync|result)\w*|ClientCalls\$ThreadlessExecutor\.\w+"
+)
+"""Futures of libraries that park by themselves, and where gRPC's blocking calls wait for their answers."""
 _ARE_RESULTS = ("FutureTask", "CompletableFuture$Signaller", "BlockingCoroutine")
 """What is waited for until it is done itself; the last is Kotlin's runBlocking."""
 _LOOP = re.compile(r".*\.(run|doWork)")
@@ -112,7 +116,7 @@ class Wait:
     @cached_property
     def blocker(self) -> str:
         """Return the class of the object, without its package."""
-        return simple(self.class_name)
+        return "Class" if self.class_name.endswith(OF_CLASS) else simple(self.class_name)
 
     @cached_property
     def calls(self) -> tuple[str, ...]:
@@ -176,9 +180,15 @@ CLASS_INITIALISATION = "class initialisation"
 """What the agent calls the JVM's own locks of classes, instead of int[]; mostly followed by "for" and a class."""
 
 
+OF_CLASS = ".class"
+"""How the agent ends the name of an object that stands for a class, which static synchronized methods lock: acme.Store.class."""
+
+
 def simple(class_name: str) -> str:
-    """Return a class name without its package: AbstractQueuedSynchronizer$ConditionObject."""
-    return class_name.split("/", 1)[0].rpartition(".")[2]
+    """Return a class name without its package: AbstractQueuedSynchronizer$ConditionObject, Store.class."""
+    name = class_name.split("/", 1)[0]
+    of_class = OF_CLASS if name.endswith(OF_CLASS) else ""
+    return name.removesuffix(of_class).rpartition(".")[2] + of_class
 
 
 def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
@@ -193,6 +203,8 @@ def display(class_name: str, identity_hash: int, is_rest: bool = False) -> str:
     if class_name.startswith(CLASS_INITIALISATION):  # which object the JVM takes for its lock tells nobody anything
         return class_name
     name = _shown(class_name)
+    if class_name.endswith(OF_CLASS):
+        return name
     return f"{name}{TOGETHER}" if is_rest or not identity_hash else f"{name}@{identity_hash & 0xFFFFFFFF:x}"
 
 
@@ -243,7 +255,8 @@ def _is_fork_join_worker(wait: Wait) -> bool:
 def _is_result(wait: Wait) -> bool:
     named = wait.blocker in _ARE_RESULTS or wait.blocker.startswith("ForkJoinTask")
     near = itertools.takewhile(lambda call: not _RUNS.fullmatch(call), wait.callers[:5])
-    return named or any(_RESULTS.fullmatch(call) for call in near if not _QUEUE.fullmatch(call))
+    parks = wait.kind == "park" and bool(_ANSWERS.fullmatch(wait.caller)) and _parks_itself(wait)
+    return named or parks or any(_RESULTS.fullmatch(call) for call in near if not _QUEUE.fullmatch(call))
 
 
 def _takes_resource(wait: Wait) -> bool:
@@ -264,6 +277,11 @@ def _serves_ring(wait: Wait) -> bool:
     return any(_RING_EMPTY.fullmatch(call) for call in wait.callers[:3]) and any(
         "EventProcessor." in c for c in wait.calls
     )
+
+
+def serves_ring(frames: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a stack waits for something in the Disruptor's ring, which its stages never put back."""
+    return _serves_ring(Wait("park", "", frames))
 
 
 def _is_worker(wait: Wait) -> bool:

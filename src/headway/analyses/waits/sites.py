@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses.common.columns import numbered_pairs
+from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.periodic_threads import with_periodic
 from headway.analyses.waits.polls import polls
@@ -27,6 +27,7 @@ from headway.analyses.waits.rules import (
     Rule,
     Wait,
     classify,
+    serves_ring,
 )
 from headway.analyses.waits.wait_stacks import frame_text
 
@@ -63,7 +64,7 @@ def sites_of(data: LockData) -> Sites:
     if isinstance(kept, tuple) and kept[0] is data.blocks and isinstance(kept[1], Sites):
         return kept[1]
     stack = _filled(data)
-    known = _pooled(data, _polling(data, stack, _rules(data, stack)))
+    known = _pooled(data, stack, _polling(data, stack, _rules(data, stack)))
     rule: Any = _paused(data, stack, with_periodic(data, stack, known)).astype(np.int16)
     contended = np.array([each.contention for each in RULES])[rule] if len(rule) else np.zeros(0, dtype=bool)
     found = Sites(stack, data.blocks.stack >= 0, rule, contended)
@@ -172,9 +173,15 @@ def _paused(data: LockData, stack: Ints, rule: Ints) -> Ints:
     return rule
 
 
-def _pooled(data: LockData, rule: Ints) -> Ints:
-    """Take waits for an element of a queue that others put back for waits for a pool's resource."""
+def _pooled(data: LockData, stack: Ints, rule: Ints) -> Ints:
+    """Take waits for an element of a queue that others put back for waits for a pool's resource.
+
+    Not those in a ring: all its stages wait at one condition, and each wakes the next one after its work, as if it put back.
+    """
     takes = np.flatnonzero(np.isin(rule, _TAKES))
+    stacks, at = numbered(stack[takes])
+    is_ring = np.array([serves_ring([each[:2] for each in data.frames(int(number))]) for number in stacks], dtype=bool)
+    takes = takes[~is_ring[at]]
     rule[takes[of_pools(data, takes)]] = _PUT_BACK
     return rule
 
@@ -188,6 +195,11 @@ def judge(data: LockData, kind: str, class_name: str, stack: int, is_timed: bool
 def line_of(data: LockData, stack: int) -> str:
     """Return the line at which a stack waits."""
     return data.stacks.lines[int(data.stacks.line_numbers(np.array([stack]))[0])]
+
+
+def lines_of(data: LockData, stacks: NDArray[np.int64]) -> dict[int, str]:
+    """Return the line at which each of some stacks waits, once for each."""
+    return {stack: line_of(data, stack) for stack in set(stacks.tolist())}
 
 
 def stack_text(data: LockData, stack: int) -> tuple[str, ...]:

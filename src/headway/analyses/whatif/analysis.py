@@ -17,8 +17,8 @@ Interval   the error of that replay, both ways; waking a thread that takes no ti
            who comes first; where threads of the program wait for each other over sockets, and who sent an answer was not seen, at
            the lower end the change without any I/O; what samples of threads that slept and ran
            late leave unsure; at the lower end no naps of a JVM until its threads have
-           stopped. Neither how much runs differ nor that tasks may be shared out otherwise
-           is in it.
+           stopped; RUNS_DIFFER of the time in which anything is computed, as the changed program is another run. That tasks
+           may be shared out otherwise is not in it.
 Assumes    the same threads do the same work, each the tasks that it did; cores that do not slow each other down; sleeps, I/O
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.whatif import lock_changes, pool_changes
 from headway.analyses.whatif.predicted_run import PredictedRuns
-from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.ranking import Candidates, with_further
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import WHOLE_CORES, Change, WhatIf
@@ -90,6 +90,7 @@ def whatif(
     for i, each in enumerate(asked):
         notices += notices_of(each, all_runs.alone(i), near)
     notices += _of_change(wanted, recording, beside)
+    notices += lock_changes.unchanged_at(recording, wanted.locks, locks[0])
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     notices += [notice for each in replays for notice in starved(each)]
@@ -105,8 +106,7 @@ def whatif(
     if is_explained and beside is None and not wanted.pools:
         predicted = with_further(Candidates(recording, runs[0]), predicted)
     if is_explained:  # two runs together have no account in any case
-        unknown = {each.path for each in predicted if each.account is None and not each.together}
-        notices += [Notice.of("HW862", path=path) for path in sorted(unknown)]
+        notices += unexplained(predicted)
     return WhatIf(replays, tuple(predicted), (*notices, *reordered(recording, predicted)))
 
 
@@ -115,6 +115,8 @@ def _of_change(change: Change, recording: Recording, beside: Recording | None) -
     found = []
     if change.smt != WHOLE_CORES:
         found.append(Notice.of("HW861", path=recording.path))
+    if not change.has_gc:
+        found.append(Notice.of("HW893", path=recording.path))
     if change.sleeps:
         found.append(Notice.of("HW855", path=recording.path))
     if change.pools:
@@ -131,9 +133,11 @@ def _room(change: Change, recording: Recording, predicted: Sequence[Predicted]) 
     if not change.queues:
         return []
     most = max((each.most_ahead for each in predicted), default=0)
-    least = min(each.room for each in change.queues)
+    room = sum(each.room for each in change.queues)  # the waits that are left out are counted for all of them together
     facts = {"path": recording.path, "queue": ", ".join(each.queue for each in change.queues), "count": most}
-    return [Notice.of("HW887", **facts) if most < least else Notice.of("HW891", room=least, **facts)]
+    if most < room:
+        return [Notice.of("HW887", **facts)]
+    return [Notice.of("HW891", room=room, example=change.queues[0].queue, **facts)]
 
 
 def _near(

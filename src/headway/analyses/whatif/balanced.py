@@ -21,15 +21,15 @@ from headway.analyses.common.causes import IMBALANCE
 from headway.analyses.common.columns import places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.sites import lines_of, sites_of
 from headway.analyses.waits.wait_causes import CODE, causes_of
-from headway.analyses.whatif.pools import stem
+from headway.analyses.whatif.pools import called_alike
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,6 +48,16 @@ _BARRIER = [rule.id for rule in RULES].index("barrier")
 _LOOK_NS = 1_000_000
 """A thread that waits for one part after the other runs for less than this in between."""
 _MOST_NAMES = 5
+_MOST_LOOKS = 1 << 30
+"""At threads, for those that lived in a stage: some seconds."""
+_MOST_ALIVE = 1 << 22
+"""Threads that lived in stages, of all stages: of each is looked for when it first ran in the stage, which takes some seconds."""
+_MOST_OVERLAPS = 1 << 28
+"""Steps that overlap stages, of all stages: a quarter of a minute. Stages of a program hardly overlap but where they nest."""
+
+
+class _TooManyParts(Exception):  # noqa: N818 - the caller says it with the place
+    """The stages have more than MOST_PARTS parts, or it takes too long to find out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +101,47 @@ def changed_stages(
 
     Raises HeadwayError HW430 (recorded without locks), HW888 (nobody waits there for others), HW889 (there are no parts).
     """
-    data = blocks.load(recording, None)
-    stages = [stage for place in places for stage in _stages_at(recording, data, threads, steps, place)]
-    if sum(len(each.threads) for each in stages) > MOST_PARTS:
-        reason = f"its stages have more than {MOST_PARTS:,} parts"
-        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
-    found = balanced_steps(steps, stages)
+    waits = _WaitsForParts(recording, threads, steps)
+    every = (stage for place in places for stage in waits.stages_at(place))
+    try:
+        found = balanced_steps(steps, _with_few_parts(every))
+    except _TooManyParts:
+        reason = (
+            f"its stages have more than {MOST_PARTS:,} parts, or overlap so often that it takes too long to find out"
+        )
+        raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason) from None
     if not found.parts:
         reason = "no stage that ends there is done by two threads or more"
         raise HeadwayError("HW889", path=recording.path, place=", ".join(places), reason=reason)
     return found
 
 
+def _with_few_parts(every: Iterable[Stage]) -> list[Stage]:
+    """Return each stage once: two names of one place, or two that end one stage, make its parts equal once."""
+    found, parts = dict[Stage, None](), 0
+    for stage in every:
+        if stage not in found:
+            found[stage] = None
+            parts += len(stage.threads)
+        if parts > MOST_PARTS:
+            raise _TooManyParts
+    return [*found]
+
+
 def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> BalancedSteps:
-    """Return the steps of stages whose parts are equal, given the program's steps (RunSteps.program_steps)."""
+    """Return the steps of stages whose parts are equal, given the program's steps (RunSteps.program_steps).
+
+    Raises _TooManyParts where stages overlap too many steps.
+    """
     waits = np.where(steps["is_by_thread"] == 0, steps["woken_ns"] - steps["begin_ns"], 0)
     more_work, more_wait = np.zeros(len(waits)), np.zeros(len(waits))
     of_thread = dict(places_of(steps["thread"]))
-    parts = 0
+    parts = overlaps = 0
     for stage in stages:
         mine = [_overlap(steps, waits, of_thread[each], stage) for each in stage.threads if each in of_thread]
+        overlaps += sum(len(rows) for rows, _, _ in mine)
+        if overlaps > _MOST_OVERLAPS:
+            raise _TooManyParts
         lengths = np.array([float((run + wait).sum()) for _, run, wait in mine])
         is_part = lengths >= max(LEAST_PART * lengths.max(initial=0), 1)
         if is_part.sum() < 2:
@@ -145,57 +176,92 @@ def _overlap(steps: Mapping[str, Ints], waits: Ints, mine: Ints, stage: Stage) -
     return rows, run, wait
 
 
-def _stages_at(
-    recording: Recording, data: LockData, threads: PathThreadTable, steps: Mapping[str, Ints], place: str
-) -> list[Stage]:
-    joins = _joins_at(recording, data, place)
-    barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
-    groups = _groups(threads)
-    first_ns = recording.window_ns[0]
-    found = _barrier_stages(barriers, threads, first_ns)
-    of_thread = dict(places_of(steps["thread"]))
-    for _, rows in places_of(others.thread):
-        found += _join_stages(data, others.where(rows), groups, first_ns, (steps, of_thread))
-    return found
+class _WaitsForParts:
+    """The waits of a recording for others' parts, at all places."""
+
+    def __init__(self, recording: Recording, threads: PathThreadTable, steps: Mapping[str, Ints]) -> None:
+        self._recording = recording
+        self._threads = threads
+        self._data = data = blocks.load(recording, None)
+        self._sites = sites = sites_of(data)
+        is_for_parts = causes_of(data, sites) == CODE[IMBALANCE]
+        self._rows = np.flatnonzero(is_for_parts & (sites.stack >= 0) & (data.blocks.thread >= 0))
+        self._line = lines_of(data, sites.stack[self._rows])
+        self._groups = _Groups(threads)
+        self._steps = steps, dict(places_of(steps["thread"]))
+
+    def stages_at(self, place: str) -> Iterator[Stage]:
+        """Yield the stages that end at a place. Raises HeadwayError HW888 (none), HW889 (of virtual threads)."""
+        joins = self._joins_at(place)
+        barriers, others = joins.where(joins.is_barrier), joins.where(~joins.is_barrier)
+        first_ns = self._recording.window_ns[0]
+        yield from _barrier_stages(barriers, self._threads, first_ns)
+        for _, rows in places_of(others.thread):
+            yield from _join_stages(self._data, others.where(rows), self._groups, first_ns, self._steps)
+
+    def _joins_at(self, place: str) -> _Joins:
+        its, sites, path = self._data.blocks, self._sites, self._recording.path
+        wanted = place.strip()
+        at_place = [stack for stack, text in self._line.items() if _is_called(text, wanted)]
+        rows = self._rows[np.isin(sites.stack[self._rows], at_place)]
+        if not len(rows):
+            near = nearest_first(place, sorted(set(self._line.values())), _MOST_NAMES)
+            there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
+            raise HeadwayError("HW888", path=path, place=place, there=there)
+        if np.any(np.maximum(its.thread[rows], its.waker[rows]) >= self._data.platform_threads):
+            reason = "virtual threads have parts there, and which of them runs when is their carriers'"
+            raise HeadwayError("HW889", path=path, place=place, reason=reason)
+        origin = self._recording.window_ns[0]
+        full = its.full[rows]
+        ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], full), full) + origin
+        order = np.argsort(ended, kind="stable")
+        rows = rows[order]
+        return _Joins(
+            its.thread[rows].astype(np.int64),
+            its.began[rows] + origin,
+            ended[order],
+            its.waker[rows].astype(np.int64),
+            sites.rule[rows] == _BARRIER,
+            sites.stack[rows].astype(np.int64),
+        )
 
 
-def _joins_at(recording: Recording, data: LockData, place: str) -> _Joins:
-    """Return the waits for others at a place. Raises HeadwayError HW888 (none), HW889 (of virtual threads)."""
-    sites = sites_of(data)
-    its = data.blocks
-    every = np.flatnonzero((causes_of(data, sites) == CODE[IMBALANCE]) & (sites.stack >= 0) & (its.thread >= 0))
-    line = {stack: line_of(data, stack) for stack in set(sites.stack[every].tolist())}
-    wanted = place.strip()
-    stacks = [stack for stack, text in line.items() if wanted and (text == wanted or text.endswith(f".{wanted}"))]
-    rows = every[np.isin(sites.stack[every], stacks)]
-    if not len(rows):
-        near = nearest_first(place, sorted(set(line.values())), _MOST_NAMES)
-        there = f"; there are: {', '.join(near)}" if near else "; nobody waited so at all"
-        raise HeadwayError("HW888", path=recording.path, place=place, there=there)
-    if np.any(its.thread[rows] >= data.platform_threads):
-        reason = "virtual threads wait there, and which of them runs when is their carriers'"
-        raise HeadwayError("HW889", path=recording.path, place=place, reason=reason)
-    origin = recording.window_ns[0]
-    ended = np.where(its.waking[rows] >= 0, np.minimum(its.waking[rows], its.full[rows]), its.full[rows]) + origin
-    order = np.argsort(ended, kind="stable")
-    rows = rows[order]
-    return _Joins(
-        its.thread[rows].astype(np.int64),
-        its.began[rows] + origin,
-        ended[order],
-        its.waker[rows].astype(np.int64),
-        sites.rule[rows] == _BARRIER,
-        sites.stack[rows].astype(np.int64),
-    )
+def _is_called(line: str, wanted: str) -> bool:
+    return bool(wanted) and (line == wanted or line.endswith(f".{wanted}"))
 
 
-def _groups(threads: PathThreadTable) -> dict[int, tuple[int, ...]]:
-    """Return by thread of the program those that are called alike, but for their numbers."""
-    of_stem: dict[tuple[int, str], list[int]] = {}
-    program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
-    for i in program:
-        of_stem.setdefault((int(threads.pid[i]), stem(threads.names[i])), []).append(i)
-    return {i: tuple(alike) for alike in of_stem.values() for i in alike}
+class _Groups:
+    """The threads of the program that are called alike, but for their numbers, and when they lived.
+
+    A program may start new ones for each stage, thousands of times: only those that lived then are parts of it.
+    """
+
+    def __init__(self, threads: PathThreadTable) -> None:
+        self._end_ns = threads.end_ns
+        self._looks = self._alive = 0
+        self._of: dict[int, int] = {}
+        self._members: list[tuple[Ints, Ints, Ints]] = []
+        for alike in called_alike(threads, PROGRAM).values():
+            by_birth = np.array(alike)[np.argsort(threads.birth_ns[alike], kind="stable")]
+            self._of |= dict.fromkeys(alike, len(self._members))
+            births, last_ends = threads.birth_ns[by_birth], np.maximum.accumulate(threads.end_ns[by_birth])
+            self._members.append((by_birth, births, last_ends))
+
+    def alive(self, like: Iterable[int], from_ns: int, to_ns: int) -> set[int]:
+        """Return the threads called like some that lived between two times. Raises _TooManyParts."""
+        found = set[int]()
+        for group in {self._of[each] for each in like if each in self._of}:
+            by_birth, births, last_ends = self._members[group]
+            there = by_birth[np.searchsorted(last_ends, from_ns, side="right") : np.searchsorted(births, to_ns)]
+            self._looks += len(there)
+            if self._looks > _MOST_LOOKS:
+                raise _TooManyParts
+            alive = there[self._end_ns[there] > from_ns]
+            self._alive += len(alive)
+            if self._alive > _MOST_ALIVE:
+                raise _TooManyParts
+            found.update(alive.tolist())
+        return found
 
 
 def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> list[Stage]:
@@ -208,7 +274,7 @@ def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> l
         if ended < 0 or began >= ended:
             ended, mine = end, set()
             trips.append((end, mine))
-        mine.update(each for each in (thread, waker) if each >= 0)
+        mine.update(each for each in (thread, waker) if 0 <= each < len(threads))  # of lost ones nothing is known
     for end, among in trips:
         born = [int(threads.birth_ns[each]) for each in among]
         begin = begin or max([first_ns, *born])
@@ -221,26 +287,24 @@ def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> l
 def _join_stages(
     data: LockData,
     joins: _Joins,
-    groups: Mapping[int, Collection[int]],
+    groups: _Groups,
     first_ns: int,
     its: tuple[Mapping[str, Ints], Mapping[int, Ints]],
-) -> list[Stage]:
+) -> Iterator[Stage]:
     """Return the stages that one thread waits for: each begins when the first of those that it waits for begins to work."""
     steps, of_thread = its
     is_new = np.append(True, joins.began[1:] - joins.ended[:-1] > _LOOK_NS)
     chains = np.split(np.arange(len(is_new)), np.flatnonzero(is_new)[1:])
-    found, before = [], first_ns
+    before = first_ns
     for chain in chains:
         end = int(joins.ended[chain[-1]])
-        workers = {each for waker in joins.waker[chain].tolist() for each in groups.get(waker, ())}
-        workers -= set(joins.thread[chain].tolist())
+        workers = groups.alive(set(joins.waker[chain].tolist()), before, end) - set(joins.thread[chain].tolist())
         starts = [_first_run(steps, of_thread.get(each), before) for each in workers]
         begin = min((ns for ns in starts if before <= ns < end), default=end)
         own = joins.thread[chain[:1]].tolist() if _is_forked(data, int(joins.stack[chain[0]])) else []
         if begin < end:
-            found.append(Stage(begin, end, tuple(sorted({*workers, *own}))))
+            yield Stage(begin, end, tuple(sorted({*workers, *own})))
         before = end
-    return found
 
 
 def _first_run(steps: Mapping[str, Ints], mine: Ints | None, after_ns: int) -> int:

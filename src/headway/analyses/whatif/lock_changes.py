@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.units import duration
 from headway.analyses.waits.blocks import has_all_waits
 from headway.analyses.whatif.recorded_locks import recorded_locks
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 from headway.model.near_names import nearest_first
 
@@ -55,6 +56,12 @@ def changed_locks(recording: Recording, changes: tuple[LockChange, ...]) -> Reco
                 raise HeadwayError("HW832", lock=locks.name[number], one=changed[number], other=each.text)
             changed[number] = each.text
     return locks
+
+
+def unchanged_at(recording: Recording, changes: tuple[LockChange, ...], locks: RecordedLocks | None) -> list[Notice]:
+    """Return notices of changed lines where threads also waited for locks that the change leaves as they are, and how long."""
+    found = [] if locks is None else [(each, ns) for each in changes if (ns := locks.other_ns(each.lock)) > 0]
+    return [Notice.of("HW892", path=recording.path, place=each.lock, time=duration(ns)) for each, ns in found]
 
 
 def plan(run: RecordedRun, locks: RecordedLocks, changes: tuple[LockChange, ...], seed: int) -> _native.LockPlan:

@@ -3,7 +3,9 @@
 Question   which pool does `--pool NAME=16` mean, and what do its workers do then?
 Method     whatif.pools finds pools and tasks. The run is replayed with each stretch of a worker in which tasks are not told
            apart whole, and cut in pieces of a sixteenth and wherever the worker waits: what tasks as they were take lies between.
-           Tasks are taken in the order in which they were submitted, by whichever worker is free first.
+           Most likely is that tasks are like each other: where most stretches have the same number of long waits, those with a
+           multiple of it are so many tasks. Tasks are taken in the order in which they were submitted, by whichever worker is
+           free first.
 Interval   from the run with pieces to that with whole stretches. Further apart than MOST_APART nothing is predicted.
 """
 
@@ -44,6 +46,8 @@ MOST_TASKS = 2_000_000
 _MOST_NAMES = 5
 _PIECES = 16
 _LONG_WAIT_NS = 100_000
+_USUAL = 0.5
+"""Part of a pool's stretches that must have the same number of long waits, to be what its tasks look like."""
 
 
 def with_pools(recording: Recording, run: RecordedRun, change: Change) -> RecordedRun:
@@ -67,7 +71,7 @@ def with_pools(recording: Recording, run: RecordedRun, change: Change) -> Record
             raise HeadwayError("HW876", pool=pool.name)
         pools.append(pool)
     found = _pool_run(recording, run, pools)
-    return replace(run, steps=found.whole, pools=found)
+    return replace(run, steps=found.likely, pools=found)
 
 
 def _pool_run(recording: Recording, run: RecordedRun, pools: Sequence[Pool]) -> PoolRun:
@@ -77,32 +81,33 @@ def _pool_run(recording: Recording, run: RecordedRun, pools: Sequence[Pool]) -> 
     tasks = [tasks_of(recording, pool, run.threads) for pool in pools]
     if sum(len(each.is_one) + (_PIECES - 1) * int((~each.is_one).sum()) for each in tasks) > MOST_TASKS:
         raise too_many
-    cut = _cut(run, tasks)
+    waits = _LongWaits(run)
+    likely, cut = ([_cut_tasks(each, cuts(each, waits)) for each in tasks] for cuts in (_likely_cuts, _all_cuts))
     if sum(len(each.thread) for each in cut) > MOST_TASKS:
         raise too_many
     lengths = sum(int((each.end_ns - each.start_ns).sum()) for each in tasks)
     unseen = sum(int((each.end_ns - each.start_ns)[~each.is_one].sum()) for each in tasks)
-    whole, pieces = _native_run(run, tasks), _native_run(run, cut)
+    whole, guess, pieces = (_native_run(run, each) for each in (tasks, likely, cut))
     between = int(whole.figures()["between_tasks_ns"]) / max(lengths, 1)
     if between > MOST_BETWEEN:
         facts = {"share": percent(between), "limit": percent(MOST_BETWEEN)}
         raise HeadwayError("HW880", path=recording.path, pool=names, **facts)
-    if not all(each.figures()["has_all_task_signals"] for each in (whole, pieces)):
+    if not all(each.figures()["has_all_task_signals"] for each in (whole, guess, pieces)):
         raise too_many
     workers = tuple(most_at_once(pool, run.threads) for pool in pools)
-    return PoolRun(whole, pieces, tuple(pools), workers, unseen / max(lengths, 1))
+    return PoolRun(whole, guess, pieces, tuple(pools), workers, unseen / max(lengths, 1))
 
 
 def refusal(recording: Recording, run: RecordedRun, predicted: Sequence[Predicted]) -> Notice | None:
     """Return why nothing is predicted: tasks that are not told apart decide what the change brings."""
     if run.pools is None:
         return None
-    apart = [each for each in predicted if not each.together and each.fewer_ns is not None]
-    far = [each for each in apart if each.wall_ns - (each.fewer_ns or 0) > MOST_APART * each.wall_ns]
+    apart = [each.tasks_ns for each in predicted if not each.together and each.tasks_ns is not None]
+    far = [(most - least, least, most) for least, most in apart if most - least > MOST_APART * most]
     if not far:
         return None
-    each = max(far, key=lambda each: each.wall_ns - (each.fewer_ns or 0))
-    facts = {"least": duration(each.fewer_ns or 0), "most": duration(each.wall_ns)}
+    _, least, most = max(far)
+    facts = {"least": duration(least), "most": duration(most)}
     return Notice.of(
         "HW878", path=recording.path, pool=run.pools.pools[0].name, share=percent(run.pools.unseen_part), **facts
     )
@@ -145,30 +150,72 @@ def _native_run(run: RecordedRun, tasks: Sequence[Tasks]) -> _native.RunSteps:
     )
 
 
-def _cut(run: RecordedRun, tasks: Sequence[Tasks]) -> list[Tasks]:
-    """Return the tasks with those that may be several in pieces: at long waits, and in sixteenths."""
-    steps = run.steps.program_steps()
-    is_wait = steps["woken_ns"] - steps["begin_ns"] >= _LONG_WAIT_NS
-    begin, woken = steps["begin_ns"][is_wait], steps["woken_ns"][is_wait]
-    of_thread = {thread: (begin[of], woken[of]) for thread, of in places_of(steps["thread"][is_wait].astype(np.int64))}
-    return [_cut_tasks(each, of_thread) for each in tasks]
+class _LongWaits:
+    """The long waits of a run's threads, in order."""
+
+    def __init__(self, run: RecordedRun) -> None:
+        steps = run.steps.program_steps()
+        is_long = steps["woken_ns"] - steps["begin_ns"] >= _LONG_WAIT_NS
+        begin, woken = steps["begin_ns"][is_long], steps["woken_ns"][is_long]
+        of_thread = places_of(steps["thread"][is_long].astype(np.int64))
+        self._of_thread = {thread: (begin[of], woken[of]) for thread, of in of_thread}
+
+    def count(self, tasks: Tasks) -> Ints:
+        """Return how many there are in each stretch."""
+        found = np.zeros(len(tasks.thread), np.int64)
+        for thread, rows in places_of(tasks.thread.astype(np.int64)):
+            if thread in self._of_thread:
+                began, woken = self._of_thread[thread]
+                last = np.searchsorted(woken, tasks.end_ns[rows], side="right")
+                found[rows] = np.maximum(last - np.searchsorted(began, tasks.start_ns[rows]), 0)
+        return found
+
+    def within(self, tasks: Tasks, i: int) -> tuple[Ints, Ints]:
+        """Return begin and end of those of a stretch."""
+        none = np.zeros(0, np.int64)
+        began, woken = self._of_thread.get(int(tasks.thread[i]), (none, none))
+        first = int(np.searchsorted(began, tasks.start_ns[i]))
+        there = slice(first, max(first, int(np.searchsorted(woken, tasks.end_ns[i], side="right"))))
+        return began[there], woken[there]
 
 
-def _cut_tasks(tasks: Tasks, waits: dict[int, tuple[Ints, Ints]]) -> Tasks:
-    row, begin = [np.arange(len(tasks.thread))], [tasks.begin_ns]
-    none = np.zeros(0, np.int64)
+def _all_cuts(tasks: Tasks, waits: _LongWaits) -> dict[int, Ints]:
+    """Return where stretches that may be several tasks can be cut: at long waits, and in sixteenths."""
+    found = {}
     for i in np.flatnonzero(~tasks.is_one).tolist():
-        first, last = int(tasks.start_ns[i]), int(tasks.end_ns[i])
-        began, woken = waits.get(int(tasks.thread[i]), (none, none))
-        there = slice(np.searchsorted(began, first), np.searchsorted(woken, last, side="right"))
-        evenly = np.linspace(first, last, _PIECES + 1).astype(np.int64)[1:-1]
+        began, woken = waits.within(tasks, i)
+        first = int(tasks.start_ns[i])
+        evenly = np.linspace(first, int(tasks.end_ns[i]), _PIECES + 1).astype(np.int64)[1:-1]
         is_awake = np.insert(woken, 0, first)[np.searchsorted(began, evenly)] <= evenly
-        more = np.unique(np.concatenate([(began[there] + woken[there]) // 2, evenly[is_awake]]))
+        found[i] = np.unique(np.concatenate([(began + woken) // 2, evenly[is_awake]]))
+    return found
+
+
+def _likely_cuts(tasks: Tasks, waits: _LongWaits) -> dict[int, Ints]:
+    """Return where they are cut that are several tasks if these have as many long waits as most stretches."""
+    count = waits.count(tasks)
+    numbers, often = np.unique(count, return_counts=True)
+    usual = int(numbers[often.argmax()]) if len(count) else 0
+    if not usual or often.max() < _USUAL * len(count):
+        return {}
+    found = {}
+    for i in np.flatnonzero(~tasks.is_one & (count > usual) & (count % usual == 0)).tolist():
+        began, woken = waits.within(tasks, i)
+        found[i] = ((began + woken) // 2)[usual::usual]
+    return found
+
+
+def _cut_tasks(tasks: Tasks, cuts: dict[int, Ints]) -> Tasks:
+    """Return tasks with some of them cut at times within them."""
+    row, begin = [np.arange(len(tasks.thread))], [tasks.begin_ns]
+    for i, more in cuts.items():
         row.append(np.full(len(more), i))
         begin.append(more)
     rows, begins = np.concatenate(row), np.concatenate(begin)
     is_first = np.arange(len(rows)) < len(tasks.thread)
     later = begins[len(tasks.thread) :]
+    # While a worker waited nothing was in the queue.
+    there_by = np.where(tasks.has_wait, tasks.start_ns, tasks.submitted_ns)
     return replace(
         tasks,
         thread=tasks.thread[rows],
@@ -177,6 +224,6 @@ def _cut_tasks(tasks: Tasks, waits: dict[int, tuple[Ints, Ints]]) -> Tasks:
         end_ns=np.concatenate([tasks.end_ns, later]),
         has_wait=tasks.has_wait[rows] & is_first,
         submitter=tasks.submitter[rows],
-        submitted_ns=tasks.submitted_ns[rows],
+        submitted_ns=np.where(is_first, tasks.submitted_ns[rows], there_by[rows]),
         is_one=np.ones(len(rows), bool),
     )

@@ -14,34 +14,40 @@ Wrong when a pool's tasks wait for each other; when all of several CompletableFu
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import places_of
+from headway.analyses.common.columns import numbered, places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.rules import RULES, display
 from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.waits.blocks import LockData
     from headway.analyses.waits.sites import Sites
-    from headway.analyses.whatif.types import PoolChange
+    from headway.analyses.whatif.types import Extent, PoolChange
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 _RULE = {rule.id: number for number, rule in enumerate(RULES)}
-_NO_FIXED_POOL = re.compile(r"(.*[.$])?(SynchronousQueue|DelayedWorkQueue)(\$.*)?")
+_NO_FIXED_POOL = re.compile(r"(?:^|[.$])(?:SynchronousQueue|DelayedWorkQueue)(?:\$|$)")
 """Queues of pools that start threads as they like, whose tasks wait for a time, or that share tasks out otherwise."""
+_ENDS = ("awaitTermination", "close")
+"""Methods that wait until a pool has done all that it was given."""
 _LATE_NS = 20_000
 """Who ends another one's wait is seen to do so by the kernel and by the JVM, so near to each other."""
 _TAIL_NS = 100_000
@@ -49,6 +55,8 @@ _TAIL_NS = 100_000
 _LOOK_NS = 1_000_000
 """A thread that waits for one result after the other runs for less than this in between."""
 _MOST_SUBMITTERS = 64
+_LONGEST_NUMBER = 18
+"""Digits at the end of a thread's name that number it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +77,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class RecordedWaits:
-    """RecordedWaits as the recording has them, in order of time, with times of CLOCK_MONOTONIC."""
+    """Waits of threads as the recording has them, in order of time, with times of CLOCK_MONOTONIC."""
 
     thread: Ints
     began_ns: Ints
@@ -111,13 +119,23 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class PoolRun:
-    """A run of tasks: `pieces` where stretches that may be several tasks are cut. `workers` as recorded, by pool."""
+    """A recorded run whose thread pools' work is tasks that any worker of the pool may take, for the replay.
+
+    `whole`: what a worker did without a wait between is one task; `likely`: those are cut that look like several; `pieces`: all
+    are cut that may be several. `workers`: how many
+    each pool had. `unseen_part`: of the tasks' time, that in which they can't be told apart.
+    """
 
     whole: _native.RunSteps
+    likely: _native.RunSteps
     pieces: _native.RunSteps
     pools: tuple[Pool, ...]
     workers: tuple[int, ...]
     unseen_part: float
+
+    def steps(self, extent: Extent) -> _native.RunSteps:
+        """Return the run with the fewest tasks, the likely ones, or the most."""
+        return {"least": self.whole, "middle": self.likely, "most": self.pieces}[extent]
 
     def workers_after(self, changes: tuple[PoolChange, ...]) -> list[int]:
         """Return the number of workers of each pool after changes, which `with_pools` has found."""
@@ -135,18 +153,19 @@ def pools_of(recording: Recording, threads: PathThreadTable) -> list[Pool]:
     sites = sites_of(data)
     is_worker = np.isin(sites.rule, [_RULE["pool-worker"], _RULE["fork-join-worker"], _RULE["scheduled-delay"]])
     rows = np.flatnonzero(is_worker & (data.blocks.thread >= 0) & (data.blocks.thread < len(threads)))
+    others = _stacks_of_others(data, set(sites.stack[rows].tolist()))
     found = []
     for blocker, of in places_of(data.blocks.blocker[rows].astype(np.int64)):
         mine = rows[of]
         workers = sorted(set(data.blocks.thread[mine].tolist()))
         name = stem(threads.names[workers[0]])
         queue = _queue_name(data, blocker)
-        stacks = set(sites.stack[mine].tolist())
-        is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not _is_other(data, blocker, stacks)
+        is_other = _is_other(data, blocker) or not others.isdisjoint(sites.stack[mine].tolist())
+        is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not is_other
         found.append(Pool(name, queue, blocker, tuple(workers), is_fixed))
     found += _without_waits(data, sites, threads, {each.name for each in found})
-    names = [each.name for each in found]
-    found = [_with_busy(each, threads) if names.count(each.name) == 1 else each for each in found]
+    names, alike = Counter(each.name for each in found), called_alike(threads, {Kind.APP.value})
+    found = [_with_busy(each, threads, alike) if names[each.name] == 1 else each for each in found]
     return sorted(found, key=lambda each: -len(each.workers))
 
 
@@ -165,7 +184,19 @@ def _without_waits(data: LockData, sites: Sites, threads: PathThreadTable, known
 
 def stem(name: str) -> str:
     """Return a thread's name without the number at its end: pool-1-thread of pool-1-thread-7."""
-    return re.sub(r"[-_#. ]*\d{1,18}$", "", name) or name
+    end = len(name)
+    while end > max(0, len(name) - _LONGEST_NUMBER) and name[end - 1].isdecimal():
+        end -= 1
+    return name if end == len(name) else name[:end].rstrip("-_#. ") or name
+
+
+def called_alike(threads: PathThreadTable, kinds: Collection[str]) -> dict[tuple[int, str], list[int]]:
+    """Return the threads of some kinds by process and name without its number."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for thread, kind in enumerate(threads.kinds):
+        if kind in kinds:
+            found.setdefault((int(threads.pid[thread]), stem(threads.names[thread])), []).append(thread)
+    return found
 
 
 def _queue_name(data: LockData, blocker: int) -> str:
@@ -173,21 +204,21 @@ def _queue_name(data: LockData, blocker: int) -> str:
     return display(str(table["class_name"][blocker]), int(table["identity_hash"][blocker]))
 
 
-def _is_other(data: LockData, blocker: int, stacks: set[int]) -> bool:
-    classes = {name for stack in stacks for name, _, _ in data.frames(stack)}
-    classes.add(str(data.blockers.table["class_name"][blocker]))
-    return not data.blockers.is_object[blocker] or any(_NO_FIXED_POOL.fullmatch(name) for name in classes)
+def _is_other(data: LockData, blocker: int) -> bool:
+    name = str(data.blockers.table["class_name"][blocker])
+    return not data.blockers.is_object[blocker] or _NO_FIXED_POOL.search(name) is not None
 
 
-def _with_busy(pool: Pool, threads: PathThreadTable) -> Pool:
+def _stacks_of_others(data: LockData, stacks: Iterable[int]) -> frozenset[int]:
+    """Return the stacks with a queue of pools that are no fixed ones. Each stack and class is looked at once for all pools."""
+    is_other = functools.cache(lambda name: _NO_FIXED_POOL.search(name) is not None)
+    return frozenset(stack for stack in stacks if any(is_other(name) for name, _, _ in data.frames(stack)))
+
+
+def _with_busy(pool: Pool, threads: PathThreadTable, alike: Mapping[tuple[int, str], Sequence[int]]) -> Pool:
     """Add the workers that never waited: threads of the process that are called like the others."""
-    pid = threads.pid[pool.workers[0]]
-    alike = [
-        i
-        for i in np.flatnonzero(threads.pid == pid).tolist()
-        if threads.kinds[i] == Kind.APP.value and stem(threads.names[i]) == pool.name
-    ]
-    return Pool(pool.name, pool.queue, pool.blocker, tuple(sorted({*pool.workers, *alike})), pool.is_fixed)
+    busy = alike.get((int(threads.pid[pool.workers[0]]), pool.name), ())
+    return Pool(pool.name, pool.queue, pool.blocker, tuple(sorted({*pool.workers, *busy})), pool.is_fixed)
 
 
 def most_at_once(pool: Pool, threads: PathThreadTable) -> int:
@@ -231,19 +262,21 @@ def _waits(data: LockData, keep: Bools) -> RecordedWaits:
     )
 
 
+def _with_frame(data: LockData, sites: Sites, is_wanted: Callable[[str, str], bool]) -> Bools:
+    """Return which waits have a frame whose class and method are wanted. Each stack is looked at once."""
+    stacks, at = numbered(sites.stack)
+    found = [any(is_wanted(name, method) for name, method, _ in data.frames(stack)) for stack in stacks.tolist()]
+    return np.asarray(np.array(found, bool)[at], bool)
+
+
 def _is_future(data: LockData, sites: Sites) -> Bools:
     """Return which waits are for one FutureTask: it is done when its task is."""
-    stacks = np.unique(sites.stack)
-    is_one = np.array([any(name.endswith(".FutureTask") for name, _, _ in data.frames(int(each))) for each in stacks])
-    return np.asarray(is_one[np.searchsorted(stacks, sites.stack)], bool) if len(stacks) else np.zeros(0, bool)
+    return _with_frame(data, sites, lambda name, _: name.endswith(".FutureTask"))
 
 
 def _joins(data: LockData, sites: Sites, pool: Pool) -> RecordedWaits:
     """Return the waits of others until the pool had done all that it was given, which one of its workers ended."""
-    stacks = np.unique(sites.stack)
-    calls = {int(each): {method for _, method, _ in data.frames(int(each))} for each in stacks}
-    is_end = np.array(["awaitTermination" in calls[int(each)] or "close" in calls[int(each)] for each in stacks], bool)
-    ends = is_end[np.searchsorted(stacks, sites.stack)] if len(stacks) else np.zeros(0, bool)
+    ends = _with_frame(data, sites, lambda _, method: method in _ENDS)
     is_all = np.isin(sites.rule, [_RULE["latch"], _RULE["gate"]]) | (ends & (sites.rule == _RULE["result"]))
     is_by_worker = np.isin(data.blocks.waker, pool.workers) & ~np.isin(data.blocks.thread, pool.workers)
     return _waits(data, is_all & is_by_worker)

@@ -86,10 +86,13 @@ class PredictedRuns:
         self._run = run
         self._origin = recording.window_ns[0]
 
-    def is_known(self, timeline: PredictedTimeline) -> bool:
-        """Return False where threads are missing: virtual ones have no slices of their own, and of too many none are kept."""
-        has_virtual = bool((self._waits.thread >= len(self._run.threads)).any())
-        return timeline.native.is_whole and not has_virtual and timeline.wall_ns > 0
+    def why_unknown(self, timeline: PredictedTimeline) -> str | None:
+        """Return why there is no account of a predicted run: threads are missing from its slices; None where there is one."""
+        if bool((self._waits.thread >= len(self._run.threads)).any()):
+            return "virtual threads wait for something"  # they have no slices of their own
+        if not timeline.native.is_whole:
+            return "it would take more than 36 million slices"
+        return None if timeline.wall_ns > 0 else "nothing of the run is left"
 
     def limits(self, timeline: PredictedTimeline) -> tuple[Limit, ...]:
         """Return for how much of a predicted run each cause keeps a core idle, and CORES that none is; the most first.

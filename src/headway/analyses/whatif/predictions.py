@@ -17,7 +17,7 @@ from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
 from headway.analyses.whatif.types import Change, Levels, Predicted
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -33,15 +33,22 @@ STARVED = 0.8
 """A run that waited for cores that others had for the rest: what ran late changed who slept, and for how long."""
 _MOST_TRACED = 3_000_000
 """Slices of a run whose predictions are traced unasked."""
+LONG = "of a long recording --explain makes one"
+"""Why there is no account of a prediction whose run has more."""
 WORK_PER_DOUBLING = 0.30
 """So much more or less CPU time a program may take for the same on twice as many cores: what it compiles, spins and shares. The
 largest error of whole runs of cold programs (benchmarks/whatif_error.py), rounded up; not a bound."""
+RUNS_DIFFER = 0.13
+"""So much more or less time another run of the same program computes, without what others took: in 85 of 100 pairs no more
+(benchmarks/whatif_changes.py)."""
 LOCKS_UNSEEN = 0.10
 """So much more or less may be gained by a change of a lock: acquisitions that nobody waited for are not recorded."""
 ANSWERS_UNSEEN = 0.1
 """Threads that wait longer than this part of the run for answers whose senders were not seen may come earlier after a change;"""
 _NO_IO = 1e9
 """at the lower end no I/O takes time."""
+_FAR: tuple[Extent, Extent] = ("least", "most")
+"""How far changes of steps and pools reach: both are in the interval."""
 _ORDERS = (2, 3)
 """Seeds of further replays: who comes first to a free lock, and which part of a split one is whose."""
 
@@ -91,7 +98,7 @@ class Runs:
         planned = self._plans(change.locks, order) if plans is None else plans
         found = interruptible(
             _native.replay_on_cores,
-            runs=[each.steps if each.pools is None or extent != "most" else each.pools.pieces for each in self.runs],
+            runs=[each.steps if each.pools is None else each.pools.steps(extent) for each in self.runs],
             last=[each.last for each in self.runs],
             cores=float(change.cores),
             has_stolen=has_stolen,
@@ -141,6 +148,42 @@ def _is_short(run: RecordedRun) -> bool:
     return int(run.steps.figures()["slices"]) <= _MOST_TRACED
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the timeline of a replay tells: the account if it was asked for, cause and place of what limits the run next.
+
+    `without_account`: why there is neither.
+    """
+
+    account: PredictedAccount | None = None
+    limit: tuple[str | None, str | None] | None = None
+    without_account: str | None = None
+
+
+def _known_of(accounts: PredictedRuns, timeline: PredictedTimeline, is_explained: bool) -> _Known:
+    unknown = accounts.why_unknown(timeline)
+    if unknown is not None:
+        return _Known(without_account=unknown)
+    account = accounts.account(timeline) if is_explained else None
+    first = accounts.limits(timeline)[0]
+    return _Known(account, (first.cause, accounts.place_of(first)))
+
+
+def _interval(
+    run: RecordedRun, replay: UnchangedRun, change: Change, replays: Sequence[Replayed], unseen_ns: float
+) -> tuple[int, int]:
+    """Return between which wall times a run ends, of its replays after a change, the most likely one first."""
+    ends = [each.ns for each in replays if each.ns >= 0]
+    # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
+    if run.last < 0 or (replay.quiet_ns or 0) < STARVED * run.wall_ns:
+        ends.append(max(replays[0].ns - replays[0].levels.none_ns, 0.0))
+    off = abs(replay.error or 0.0)
+    grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
+    another_ns = RUNS_DIFFER * max(replays[0].ns - replays[0].levels.none_ns, 0.0)
+    low_ns = max(min(ends) - unseen_ns - another_ns - run.naps_ns, 0.0) * (1 - off) / grown
+    return round(low_ns), round((max(ends) + unseen_ns + another_ns) * (1 + off) * grown)
+
+
 def predict(
     runs: Runs,
     replays: Sequence[UnchangedRun],
@@ -154,18 +197,15 @@ def predict(
 
     `accounts`: of a single run; without them, and for long runs unless asked for, levels of parallelism say what limits it.
     """
-    account: PredictedAccount | None = None
-    limit: tuple[str | None, str | None] | None = None
     if accounts is None or not (is_explained or _is_short(runs.runs[0])):
-        middle = runs.replay(change)
+        unknown = "a pool is changed" if change.pools else "several run together" if together else LONG
+        middle, known = runs.replay(change), _Known(without_account=unknown)
     else:
         middle, timeline = runs.traced(change)
-        if accounts.is_known(timeline):
-            account = accounts.account(timeline) if is_explained else None
-            first = accounts.limits(timeline)[0]
-            limit = first.cause, accounts.place_of(first)
-    pieces = runs.replay(change, extent="most") if change.reaches_steps or change.pools else None
-    others = _ends(runs, change, pieces)
+        known = _known_of(accounts, timeline, is_explained)
+    is_reached = change.reaches_steps or change.pools
+    reached = [runs.replay(change, extent=extent) for extent in _FAR] if is_reached else []
+    others = _ends(runs, change, reached)
     _check_circles(change, replays[0].path, [middle, *others])
     unseen = [0.0] * len(replays)
     if change.locks:
@@ -173,46 +213,46 @@ def predict(
     unseen = [ns + run.unsure_ns for ns, run in zip(unseen, runs.runs, strict=True)]
     found = []
     for i, replay in enumerate(replays):
-        ends = [each[i].ns for each in (middle, *others) if each[i].ns >= 0]
-        off = abs(replay.error or 0.0)
-        grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))
+        low_ns, high_ns = _interval(runs.runs[i], replay, change, [each[i] for each in (middle, *others)], unseen[i])
         ns, quiet_ns = middle[i].ns, replay.quiet_ns or 0
-        # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
-        if runs.runs[i].last < 0 or quiet_ns < STARVED * runs.runs[i].wall_ns:
-            ends.append(max(ns - middle[i].levels.none_ns, 0.0))
-        cause, place = limit or (_limit(middle[i].levels), None)
+        cause, place = known.limit or (_limit(middle[i].levels), None)
         found.append(
             Predicted(
                 path=replay.path,
                 change=change,
                 together=together,
                 wall_ns=round(ns),
-                low_ns=round(max(min(ends) - unseen[i] - runs.runs[i].naps_ns, 0.0) * (1 - off) / grown),
-                high_ns=round((max(ends) + unseen[i]) * (1 + off) * grown),
+                low_ns=low_ns,
+                high_ns=high_ns,
                 speedup=quiet_ns / ns if ns > 0 else 1.0,
                 next_cause=cause,
                 levels=middle[i].levels,
                 next_place=place,
                 reordered=middle[i].reordered,
-                account=account,
+                account=known.account,
                 most_ahead=middle[i].most_ahead,
-                fewer_ns=round(pieces[i].ns) if pieces is not None and change.pools else None,
+                tasks_ns=(round(reached[1][i].ns), round(reached[0][i].ns)) if change.pools else None,
+                without_account=known.without_account,
             )
         )
     return found
 
 
-def _ends(runs: Runs, change: Change, pieces: list[Replayed] | None) -> list[list[Replayed]]:
-    """Return the replays whose ends lie in the interval; `pieces`: with all that changes of steps or pools may reach."""
+def unexplained(predicted: Sequence[Predicted]) -> list[Notice]:
+    """Return of which predictions there is no account though it was asked for, and why, each recording and reason once."""
+    reasons = {(each.path, each.without_account) for each in predicted if each.without_account and not each.together}
+    return [Notice.of("HW862", path=path, reason=reason) for path, reason in sorted(reasons)]
+
+
+def _ends(runs: Runs, change: Change, reached: list[list[Replayed]]) -> list[list[Replayed]]:
+    """Return the replays whose ends lie in the interval; `reached`: with how far changes of steps or pools may reach."""
     found = [runs.replay(change, waking=0.0), runs.replay(change, waking=_SLOW_WAKING)]
-    if any(
-        each is None for each in runs.locks
-    ):  # where the order is decided, it would be the end without all other locks
+    # Where the order of a lock is decided, this would be the end without all other locks.
+    if any(each is None for each in runs.locks):
         found.append(runs.replay(change, waking=0.0, has_lock_waits=False))
     if any(each is not None for each in runs.locks):
         found += [runs.replay(change, order=order) for order in _ORDERS]
-    if pieces is not None:
-        found += [runs.replay(change, extent="least"), pieces]
+    found += reached
     if any(answers_unseen(run) and change != Change(run.recorded_cores) for run in runs.runs):
         found.append(runs.replay(replace(change, io=_NO_IO)))
     kept = replace(change, clock=1.0, io=1.0, has_gc=True)

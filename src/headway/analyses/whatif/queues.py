@@ -11,16 +11,16 @@ Wrong when it is not: then threads wait later, for less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import places_of
+from headway.analyses.common.columns import distinct, places_of
 from headway.analyses.waits import blocks
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.sites import lines_of, sites_of
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 
@@ -39,6 +39,8 @@ _FULL = [rule.id for rule in RULES].index("queue-full")
 _HANDS_OVER = ("SynchronousQueue", "LinkedTransferQueue", "Exchanger")
 """Queues without room: whoever puts something in waits for the one that takes it."""
 _MOST_NAMES = 5
+_MOST_TRIED = 20
+"""Names that are tried for an offer of so many."""
 MOST_UNKNOWN = 0.1
 """Part of the waiting for room of which no thread is known to have ended it: by polling, or in a ring of its own making."""
 
@@ -67,12 +69,32 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
     found = [_steps_in(recording, queues.data, queues.called(each.queue), steps, each) for each in changes]
     for each, mine in zip(changes, found, strict=True):
         if not len(mine):
-            near = nearest_first(
-                each.queue, list(dict.fromkeys(n for names in queues.names for n in names)), _MOST_NAMES
+            raise HeadwayError(
+                "HW884", path=recording.path, queue=each.queue, there=_others(recording, queues, steps, each)
             )
-            there = f"; there are: {', '.join(near)}" if near else "; nobody waited for room in any"
-            raise HeadwayError("HW884", path=recording.path, queue=each.queue, there=there)
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
+
+
+def _others(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints], change: QueueChange) -> str:
+    """Return the queues that can be asked for instead, those that are called nearly alike first; none that would be refused."""
+    every = dict.fromkeys(name for names in queues.names for name in names)
+    if not every:
+        return "; nobody waited for room in any"
+    near = nearest_first(change.queue, every, _MOST_TRIED)
+    offered = [name for name in near if _is_known(recording, queues, steps, replace(change, queue=name))]
+    return (
+        f"; there are: {', '.join(offered[:_MOST_NAMES])}"
+        if offered
+        else "; of no other is it known what room would bring"
+    )
+
+
+def _is_known(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints], change: QueueChange) -> bool:
+    """Return whether the waits for room in a queue can be left out."""
+    try:
+        return bool(len(_steps_in(recording, queues.data, queues.called(change.queue), steps, change)))
+    except HeadwayError:
+        return False
 
 
 def _goes_by(wanted: str, name: str) -> bool:
@@ -84,7 +106,7 @@ def _full_queues(recording: Recording) -> FullQueues:
     sites = sites_of(data)
     rows = np.flatnonzero(sites.rule == _FULL)
     places = object_places(data, sites)
-    line = {stack: line_of(data, stack) for stack in set(sites.stack[rows].tolist()) if stack >= 0}
+    line = lines_of(data, sites.stack[rows][sites.stack[rows] >= 0])
     names = {
         blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
         for blocker in set(data.blocks.blocker[rows].tolist())

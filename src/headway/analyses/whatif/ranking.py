@@ -21,7 +21,7 @@ from headway.analyses.common.units import duration
 from headway.analyses.waits.blocks import has_locks
 from headway.analyses.whatif import lock_changes, methods, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
-from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.step_changes import changed_steps
 from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
 from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed, starved
@@ -163,7 +163,8 @@ class Candidates:
             return []
         by_place: dict[str, int] = {}
         for i, ns in enumerate(locks.waited_ns.tolist()):
-            text = locks.place[i] or locks.name[i]
+            is_mostly_other = locks.others_ns.get(locks.place[i], 0) > ns  # the line would be taken for what stays
+            text = locks.name[i] if is_mostly_other else locks.place[i] or locks.name[i]
             by_place[text] = by_place.get(text, 0) + ns
         longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
@@ -226,7 +227,7 @@ def ranked(candidates: Candidates, accounts: PredictedRuns, *, is_explained: boo
     best = sorted(listed, key=lambda each: each.wall_ns)
     if is_explained:
         best = with_further(candidates, best)
-        notices += [Notice.of("HW862", path=recording.path)] if any(each.account is None for each in best) else []
+        notices += unexplained(best)
     notices += candidates.locks_left_out()
     count = len(candidates.singles) + len(pairs)
     return WhatIf((unchanged,), tuple(best), (*notices, *reordered(recording, best)), count)

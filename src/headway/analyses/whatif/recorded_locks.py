@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.causes import LOCK
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.rules import CONTENTION, RULES, display
+from headway.analyses.waits.rules import RULES, display
 from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class RecordedLocks:
     """The exclusive locks of a recording, numbered from 0. `place` is the line at which a lock is waited for, '' unknown.
 
     `rows`: of each in LockData.blockers. `others`: name and place of what was waited for and is no exclusive lock.
-    `others_ns`: by place, how long threads waited there for locks of which it is not known who has them, the longest first.
+    `others_ns`: by place, how long threads waited there for locks and pools of which it is not known who has them, the longest
+    first.
     `waited_ns`: by lock, thread time. `is_whole`: every wait was read.
     """
 
@@ -74,6 +77,10 @@ class RecordedLocks:
         """Return whether what goes by a name was waited for, but is no exclusive lock."""
         return any(_goes_by(text.strip(), name, place) for name, place in self.others)
 
+    def other_ns(self, text: str) -> int:
+        """Return how long threads waited at a place, with or without its package, for what is no exclusive lock."""
+        return sum(ns for place, ns in self.others_ns.items() if _goes_by(text.strip(), "", place))
+
     def names(self) -> list[str]:
         """Return places and names, those waited for longest first."""
         order = np.argsort(-self.waited_ns, kind="stable").tolist()
@@ -82,8 +89,6 @@ class RecordedLocks:
 
 def recorded_locks(recording: Recording) -> RecordedLocks:
     """Load the locks of a recording. Raises HeadwayError HW430 (recorded without locks) or HW402 (no recorded span)."""
-    from headway import _native
-
     data = blocks.load(recording, None)
     sites = sites_of(data)
     places = object_places(data, sites)
@@ -94,30 +99,7 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     number_with_waits = number.copy()
     for wait, monitor in waits_of.items():
         number_with_waits[wait] = number[monitor]
-    all_blocks = data.blocks
-    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
-    chosen = all_blocks.where(use)
-    origin = recording.window_ns[0]
-    is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
-    waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
-    holds, of_hold = data.holds, number[data.holds.blocker]
-    mine = np.flatnonzero(of_hold >= 0)
-    acquired = interruptible(
-        _native.LockAcquisitions,
-        lock=number_with_waits[chosen.blocker].astype(np.int32),
-        thread=chosen.thread.astype(np.int32),
-        waker=chosen.waker.astype(np.int32),
-        owner=chosen.owner.astype(np.int32),
-        start_ns=chosen.began + origin,
-        end_ns=chosen.full + origin,
-        waking_ns=waking,
-        is_repark=chosen.is_repark.astype(np.uint8),
-        is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
-        hold_lock=of_hold[mine].astype(np.int32),
-        hold_thread=holds.thread[mine].astype(np.int32),
-        hold_start_ns=holds.start[mine] + origin,
-        hold_end_ns=holds.end[mine] + origin,
-    )
+    acquired = _acquisitions(recording, data, number, number_with_waits)
     table = data.blockers.table
     names = {
         row: display(str(table["class_name"][row]), int(table["identity_hash"][row]))
@@ -138,11 +120,46 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     )
 
 
+def _acquisitions(
+    recording: Recording, data: LockData, number: Ints, number_with_waits: Ints
+) -> _native.LockAcquisitions:
+    """Return who waited for, and who had, which lock when; by row of LockData.blockers the number of its lock, -1 for none.
+
+    `number_with_waits`: also of what Object.wait waits for, which is the monitor's.
+    """
+    from headway import _native
+
+    all_blocks = data.blocks
+    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
+    chosen = all_blocks.where(use)
+    origin = recording.window_ns[0]
+    is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
+    waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
+    holds, of_hold = data.holds, number[data.holds.blocker]
+    mine = np.flatnonzero(of_hold >= 0)
+    return interruptible(
+        _native.LockAcquisitions,
+        lock=number_with_waits[chosen.blocker].astype(np.int32),
+        thread=chosen.thread.astype(np.int32),
+        waker=chosen.waker.astype(np.int32),
+        owner=chosen.owner.astype(np.int32),
+        start_ns=chosen.began + origin,
+        end_ns=chosen.full + origin,
+        waking_ns=waking,
+        is_repark=chosen.is_repark.astype(np.uint8),
+        is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
+        hold_lock=of_hold[mine].astype(np.int32),
+        hold_thread=holds.thread[mine].astype(np.int32),
+        hold_start_ns=holds.start[mine] + origin,
+        hold_end_ns=holds.end[mine] + origin,
+    )
+
+
 def _others_ns(
     data: LockData, sites: Sites, is_other: Bools, places: ObjectPlaces, names: Mapping[int, str]
 ) -> Mapping[str, int]:
     """Return by place, or name, how long threads waited there for locks that are none of the replay's, the longest first."""
-    is_lock = np.array([rule.waiting == CONTENTION for rule in RULES])[sites.rule]
+    is_lock = np.array([CAUSE_OF_RULE.get(rule.id) == LOCK for rule in RULES])[sites.rule]  # as `headway why` has it
     use = np.flatnonzero(is_lock & is_other[data.blocks.blocker])
     waited = (data.blocks.end - data.blocks.start)[use].astype(float)
     waited_ns = np.bincount(data.blocks.blocker[use], weights=waited, minlength=len(data.blockers))

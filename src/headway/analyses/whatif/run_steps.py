@@ -25,6 +25,8 @@ from headway.model.kinds import PROGRAM, Kind
 from headway.store.packing import STORED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from headway import _native
@@ -100,6 +102,31 @@ def load_run(recording: Recording) -> RecordedRun:
         to_ns=end,
         cores=cores,
     )
+    _take_slices(recording, steps)
+    steps.tell_ends((threads.end_ns < end).astype(np.uint8))
+    if recording.has("block") and has_all_waits(recording):
+        steps.tell_waits(**_jvm_waits(recording))
+    lock_wait_ns = _resolve(recording, steps, threads, collections)
+    ended_by = program_end(recording, threads)
+    figures = steps.figures()
+    waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
+    return RecordedRun(
+        steps=steps,
+        recorded_cores=cores,
+        wall_ns=end - begin,
+        last=ended_by.thread if ended_by else -1,
+        threads=threads,
+        waited_ns=waited,
+        has_collections=bool(collections),
+        without_sender_ns=figures["without_sender_ns"],
+        lock_wait_ns=lock_wait_ns,
+        unsure_ns=figures["unsure_ns"],
+        naps_ns=_naps_ns(recording, threads),
+    )
+
+
+def _take_slices(recording: Recording, steps: _native.RunSteps) -> None:
+    """Give a recording's slices to the native part. Raises HeadwayError HW821 (too many)."""
     for batch in recording.stored_backwards("slice"):
         columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in _COLUMNS}
         has_call = "blocked_in" in batch.schema.names
@@ -108,9 +135,16 @@ def load_run(recording: Recording) -> RecordedRun:
         )
         if not steps.batch(**columns):
             raise HeadwayError("HW821", path=recording.path)
-    steps.tell_ends((threads.end_ns < end).astype(np.uint8))
-    if recording.has("block") and has_all_waits(recording):
-        steps.tell_waits(**_jvm_waits(recording))
+
+
+def _resolve(
+    recording: Recording,
+    steps: _native.RunSteps,
+    threads: PathThreadTable,
+    collections: Sequence[tuple[int, int, int]],
+) -> int:
+    """Let the native part tell what each wait was for; return how long threads waited for locks, all added up."""
+    begin, end = recording.window_ns
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
     lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
     program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
@@ -127,22 +161,7 @@ def load_run(recording: Recording) -> RecordedRun:
         answered[order].astype(np.int32),
         over_ns[order] + begin,
     )
-    ended_by = program_end(recording, threads)
-    figures = steps.figures()
-    waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
-    return RecordedRun(
-        steps=steps,
-        recorded_cores=cores,
-        wall_ns=end - begin,
-        last=ended_by.thread if ended_by else -1,
-        threads=threads,
-        waited_ns=waited,
-        has_collections=bool(collections),
-        without_sender_ns=figures["without_sender_ns"],
-        lock_wait_ns=int((lock_end_ns - lock_start_ns).sum()),
-        unsure_ns=figures["unsure_ns"],
-        naps_ns=_naps_ns(recording, threads),
-    )
+    return int((lock_end_ns - lock_start_ns).sum())
 
 
 def _role(kind: str, name: str) -> int:

@@ -22,7 +22,7 @@ from headway.analyses.common.units import percent
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import has_locks, whole
 from headway.analyses.waits.roles import IS_IDLE
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.sites import lines_of, sites_of
 from headway.analyses.waits.wait_stacks import line_of_frames
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
@@ -138,8 +138,8 @@ def _idle_places(recording: Recording) -> frozenset[str]:
     sites = sites_of(data)
     rows = np.flatnonzero(data.blocks.is_timed & (sites.stack >= 0))
     idle = IS_IDLE[sites.rule[rows]]
-    busy = {line_of(data, stack) for stack in set(sites.stack[rows[~idle]].tolist())}
-    return frozenset(line_of(data, stack) for stack in set(sites.stack[rows[idle]].tolist())) - busy
+    busy = lines_of(data, sites.stack[rows[~idle]]).values()
+    return frozenset(lines_of(data, sites.stack[rows[idle]]).values()) - {*busy}
 
 
 def _by_place(sleeps: Sleeps) -> Floats:
@@ -194,7 +194,7 @@ def _find_in_blocks(
     data = blocks.load(recording, None)
     sites = sites_of(data)
     rows = np.flatnonzero(data.blocks.is_timed & (sites.stack >= 0))
-    text_of = {stack: line_of(data, stack) for stack in set(sites.stack[rows].tolist())}
+    text_of = lines_of(data, sites.stack[rows])
     origin = recording.window_ns[0]
     is_virtual = data.blocks.thread[rows] >= data.platform_threads
     virtual.update(text_of[stack] for stack in set(sites.stack[rows[is_virtual]].tolist()))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.columns import distinct
 from headway.analyses.whatif import balanced, methods, queues, sleeps
 from headway.analyses.whatif.sleeps import SLACK_NS
 from headway.errors import HeadwayError
@@ -50,7 +51,7 @@ class ChangedSteps:
         asleep, asleep_ns = self._waits(extent)
         room = np.zeros(0, np.int64) if self.room is None or extent == "least" else self.room
         changed = [asleep, room, *(each.step for each in (self.methods, self.balanced) if each is not None)]
-        step = np.unique(np.concatenate(changed))
+        step = distinct(np.concatenate(changed))
         factor, wait_ns = np.ones(len(step)), np.full(len(step), -1.0)
         if self.methods is not None:
             factor[np.searchsorted(step, self.methods.step)] = self.methods.factor(extent)

@@ -223,9 +223,10 @@ class Predicted:
     `next_cause` is what keeps a core idle for most of that time (common.causes), or `cores` where none is; None where nothing
     is. `next_place`: where, None where that is not known. `account`: where it was asked for and is known. `further`: what
     another change would gain, the last one hardly anything; where that was asked for. `reordered`: waits that were ended
-    because threads waited in a circle, in another order of locks. `fewer_ns`: where
-    pools are changed, with all that may be several tasks in pieces. `most_ahead`: where queues have more
-    room, how many waits for room that threads had in the recording were left out at a time, at most.
+    because threads waited in a circle, in another order of locks. `tasks_ns`: where pools are
+    changed, with all in pieces that may be several tasks, and with all of it whole. `most_ahead`: where queues have more
+    room, how many waits for room that threads had in the recording were left out at a time, at most. `without_account`: why
+    `next_cause` goes by how many threads are ready alone; None where it goes by an account of lost cores.
     """
 
     path: str
@@ -241,8 +242,9 @@ class Predicted:
     reordered: int = 0
     account: PredictedAccount | None = None
     further: tuple[Further, ...] = ()
-    fewer_ns: int | None = None
+    tasks_ns: tuple[int, int] | None = None
     most_ahead: int = 0
+    without_account: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,10 @@ def problems(all_notes: Iterable[Notes]) -> Iterator[Notice]:
     """Yield what agents failed to do."""
     for notes in all_notes:
         pid = notes.begin["pid"] if notes.begin is not None else "?"
+        has_lock = any(notes.lines.get(each["target"], {}).get("kind") == "lock" for each in notes.experiments)
         for message_id, text in notes.problems:
-            yield _problem(message_id, text, pid)
+            if message_id != "HW640" or not has_lock:  # its class came later than the agent waits for
+                yield _problem(message_id, text, pid)
 
 
 def _problem(message_id: str, text: str, pid: Any) -> Notice:

@@ -7,6 +7,7 @@ of a process that is another user's it asks as that user (rights.py).
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import threading
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.model.heap_look import HeapLook
+from headway.model.heap_look import HEAP_LOOKS_FILE, HeapLook
 from headway.record.target_process import processes
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.heap_memory import heap_size, look_at_heap
@@ -24,10 +25,10 @@ from headway.record.target_process.processes import Process
 from headway.record.target_process.rights import Rights, act_as, acts_here, rights_of
 from headway.store.files import open_new
 
-FILE = "heap-nodes.jsonl"
 _LIMIT_S = 5.0
 """For one look at one process."""
 _MOST_PROCESSES, _MOST_JVMS = 256, 16
+_MOST_REASONS = 16
 _WITHOUT_HEAP = 20
 """So many looks at a JVM whose heap is not known are left out: it is starting. Then all of its memory is looked at."""
 _MOST_OF_TIME = 0.05
@@ -46,9 +47,15 @@ class HeapAsker:
     process: Process
     size: int = 0
     looks_without_heap: int = 0
+    was_without_first_thread: bool = False
 
     def look(self) -> HeapLook | None:
         """Return where the heap's pages are now; None while the JVM is starting. Raises OSError with the reason why not."""
+        if processes.runs_without_first_thread(self.process.pid):
+            if self.was_without_first_thread:
+                raise OSError(errno.ENODATA, "its first thread has ended, and headway finds its memory by that one")
+            self.was_without_first_thread = True  # or another thread replaces the program just now (exec)
+            return None
         deadline = Deadline.after(_LIMIT_S)
         rights = rights_of(self.process.pid)
         may_start = self.looks_without_heap < _WITHOUT_HEAP and processes.is_jvm(self.process.pid)
@@ -77,7 +84,9 @@ class HeapNodes:
         """Prepare to look so often; None: nothing is asked for."""
         self.interval_ns = interval_ns
         self.reasons: dict[int, str] = {}
-        """Why processes could not be asked, by their number."""
+        """Why processes could not be asked, by their number: of the first _MOST_REASONS. A program may start them without end."""
+        self.reasons_left_out = 0
+        self._refused: set[Process] = set()
         self.looks = self.cpu_ns = 0
         self._spool, self._root = spool, root_pid
         self._file = -1
@@ -90,7 +99,7 @@ class HeapNodes:
         if self.interval_ns is None:
             return
         try:
-            self._file = open_new(self._spool, FILE)
+            self._file = open_new(self._spool, HEAP_LOOKS_FILE)
             self._thread = threading.Thread(target=self._run, name="headway-heap", daemon=True)
             self._thread.start()
         except (OSError, RuntimeError) as error:
@@ -112,6 +121,8 @@ class HeapNodes:
         if self.interval_ns is None:
             return None
         problems = [{"pid": pid, "reason": reason} for pid, reason in [*self.reasons.items()]]
+        if problems and self.reasons_left_out:
+            problems[-1]["reason"] = f"{problems[-1]['reason']} (and of {self.reasons_left_out:,} more processes)"
         return {"interval_ns": self.interval_ns, "looks": self.looks, "cpu_ns": self.cpu_ns, "problems": problems}
 
     def _run(self) -> None:
@@ -142,11 +153,19 @@ class HeapNodes:
             except ProcessLookupError:
                 continue
             except OSError as error:
-                self.reasons[asker.process.pid] = error.strerror or str(error)
+                self._refuse(asker.process, error.strerror or str(error))
                 continue
             if look is not None:
                 found.append(look)
         return found
+
+    def _refuse(self, process: Process, reason: str) -> None:
+        """Note that a process can't be asked, so that it is not asked again."""
+        self._refused = {each for each in self._refused if each.is_alive} | {process}
+        if len(self.reasons) < _MOST_REASONS:
+            self.reasons[process.pid] = reason
+        else:
+            self.reasons_left_out += 1
 
     def _jvms(self) -> list[HeapAsker]:
         """Return what looks at each JVM that there is now, of those that could be asked so far."""
@@ -155,7 +174,7 @@ class HeapNodes:
             if len(there) >= _MOST_JVMS or self._ended.is_set():
                 break
             process = Process.of(pid)
-            if process is None or pid in self.reasons:
+            if process is None or process in self._refused:
                 continue
             with contextlib.suppress(OSError):
                 if process in self._askers or processes.is_jvm(pid):

@@ -41,10 +41,14 @@ class Absent:
         return {"event": self.event, "reason": self.reason}
 
 
-def absent_notice(absent: Sequence[Absent]) -> Notice:
-    """Return the warning HW107, which names the events that can't be counted here, grouped by the reason why."""
+def absent_notice(absent: Sequence[Absent], *, is_default: bool = False) -> Notice:
+    """Return the warning HW107, which names the events that can't be counted here, grouped by the reason why.
+
+    `is_default`: nobody named the events, and others of the list are counted: that is the note HW125.
+    """
     reasons = by_reason((each.event, each.reason) for each in absent)
-    return Notice.of("HW107", events="; ".join(f"{', '.join(events)} ({reason})" for reason, events in reasons.items()))
+    message = "HW125" if is_default else "HW107"
+    return Notice.of(message, events="; ".join(f"{', '.join(events)} ({reason})" for reason, events in reasons.items()))
 
 
 @dataclass(frozen=True, slots=True)

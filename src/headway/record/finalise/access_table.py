@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import Notice
 from headway.model.names import text, whole_number
 from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, OwnerRule
-from headway.model.wire import HW_FOREIGN_OWNER, HW_MANY_THREADS, HW_VIRTUAL_THREADS
 from headway.record.finalise.agent_facts import agent_fact
+from headway.record.finalise.line_table import LINE_COVERAGE, LineTables, line_notices
+from headway.record.finalise.thread_columns import thread_columns
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
@@ -56,7 +57,7 @@ class AccessTables:
         for rule in OWNER_RULES:
             if any(rule in _known_rules(agent) for agent in self.agents):
                 tables |= self._write_owners(directory, possible, rule)
-        return tables
+        return tables | LineTables(self.threads, self.agents).write(directory, possible)
 
     def _write_owners(self, directory: Path, possible: ImpossibleValueFilter, rule: OwnerRule) -> dict[str, TableInfo]:
         """Write the two tables of a rule. Raises OSError."""
@@ -89,6 +90,7 @@ class AccessTables:
                 found.append(Notice.of("HW841", pid=jvm["pid"], what=left_out))
             if jvm["owners_are"] == "unknown":
                 found.append(Notice.of("HW848", pid=jvm["pid"]))
+            found += line_notices(jvm)
         if any(jvm["problem"] is None for jvm in self.facts().get("jvms", ())):
             found.append(Notice.of("HW843"))
         return found
@@ -104,11 +106,14 @@ class AccessTables:
         coverage = {name: numbers.get(name) for name in _COVERAGE}
         rules = _known_rules(agent)
         if rules:
-            of_writers = ("object_ids", "unseen_writes") if LAST_WRITER in rules else ()
+            of_writers = ("object_ids", "unseen_writes", "has_unnoted") if LAST_WRITER in rules else ()
             coverage |= {name: numbers.get(name) for name in (*_OF_OWNERS, *of_writers)}
         known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
         owners_are = ",".join(rules) or ("unknown" if agent_fact(agent, "access_owners") else None)
-        return {**known, **coverage, "owners_are": owners_are}
+        lines_are = agent_fact(agent, "access_lines") or None
+        if lines_are == "on":
+            coverage |= {name: numbers.get(name) for name in LINE_COVERAGE}
+        return {**known, **coverage, "owners_are": owners_are, "lines_are": lines_are}
 
     def _rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -119,7 +124,10 @@ class AccessTables:
     def _owner_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
         import pyarrow as pa
 
-        return pa.table(self._keys(number, agent) | dict(agent["accesses"]["owned"][rule]))
+        owned = dict(agent["accesses"]["owned"][rule])
+        if rule == LAST_WRITER and _has_unnoted(agent):
+            owned |= {name: counts * 0 for name, counts in owned.items() if name.endswith("_local")}
+        return pa.table(self._keys(number, agent) | owned)
 
     def _keys(self, number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of threads and classes of what one agent counted."""
@@ -127,18 +135,22 @@ class AccessTables:
         found = agent["accesses"]
         return {
             "pid": self._pids(number, len(found["java_id"])),
-            **self._threads(number, found["java_id"]),
+            **thread_columns(self.threads, number, found["java_id"]),
             "class_name": spelled_out(names, found["class"])[0],
         }
 
     def _pair_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
+        import numpy as np
         import pyarrow as pa
 
         found = agent["accesses"]["pairs"][rule]
-        owners = self._threads(number, found["owner_id"])
+        owner_ids = found["owner_id"]
+        if rule == LAST_WRITER and _has_unnoted(agent):
+            owner_ids = np.where(owner_ids == found["java_id"], 0, owner_ids)
+        owners = thread_columns(self.threads, number, owner_ids)
         columns = {
             "pid": self._pids(number, len(found["java_id"])),
-            **self._threads(number, found["java_id"]),
+            **thread_columns(self.threads, number, found["java_id"]),
             "owner_thread_id": owners["thread_id"],
             "owner_java_id": owners["java_id"],
         }
@@ -149,18 +161,6 @@ class AccessTables:
 
         return np.full(rows, self.threads.pid_of_agent[number], dtype=np.int32)
 
-    def _threads(self, number: int, java_ids: np.ndarray[Any, Any]) -> dict[str, Any]:
-        """Return columns of threads by the ids that the JVM has for them."""
-        import numpy as np
-        import pyarrow as pa
-
-        of_java = self.threads.thread_of_java[number]
-        ids = np.array([of_java.get(java_id, -1) for java_id in java_ids.tolist()], dtype=np.int32)
-        shown = java_ids
-        for stands_for, here in ((HW_MANY_THREADS, -1), (HW_VIRTUAL_THREADS, -2), (HW_FOREIGN_OWNER, -3)):
-            shown = np.where(shown == stands_for, here, shown)
-        return {"thread_id": pa.array(ids, mask=ids < 0), "java_id": shown}
-
 
 def _counted(agent: Mapping[str, Any]) -> bool:
     return agent_fact(agent, "accesses") == "on"
@@ -170,6 +170,11 @@ def _known_rules(agent: Mapping[str, Any]) -> tuple[OwnerRule, ...]:
     """Return by which rules an agent knows owners."""
     known = agent_fact(agent, "access_owners").split(",") if _counted(agent) else ()
     return tuple(rule for rule in OWNER_RULES if rule in known)
+
+
+def _has_unnoted(agent: Mapping[str, Any]) -> bool:
+    """Return whether code may have run that writes to objects without a note of who: a note may be older than such a write."""
+    return "has_unnoted=1" in agent_fact(agent, "accesses_coverage").split(",")
 
 
 def _left_out(jvm: Mapping[str, Any]) -> str:

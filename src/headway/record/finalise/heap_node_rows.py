@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from headway.model.heap_look import HEAP_LOOKS_FILE
+from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.record.finalise.counter_rows import spool_lines
 
-_FILE = "heap-nodes.jsonl"
-_MOST_NODES = 1024
-"""The kernel knows no more nodes."""
 _MOST_PAGES = 1 << 40
 HeapNodeRow = tuple[int, int, bool, int, int, int, int | None, int]
 """A row of the table: ns, process, whether it is its heap, pages, bytes of each, pages asked for, node, pages there."""
@@ -22,7 +21,7 @@ def heap_node_rows(spool: Path, window: tuple[int, int]) -> Iterator[HeapNodeRow
 
     A line that its writer's death cut off is left out.
     """
-    for line in spool_lines(spool / _FILE):
+    for line in spool_lines(spool / HEAP_LOOKS_FILE):
         try:
             look = json.loads(line)
             rows = [*_rows(look)]
@@ -43,7 +42,7 @@ def _rows(look: Mapping[str, Any]) -> Iterator[HeapNodeRow]:
         _within(look["page_bytes"], 1 << 30),
         asked,
     )
-    pages = {_within(node, _MOST_NODES): _within(count, asked) for node, count in look["pages"].items()}
+    pages = {_within(node, MOST_MEMORY_NODES - 1): _within(count, asked) for node, count in look["pages"].items()}
     for node, count in sorted(pages.items()):
         yield (*facts, node, count)
     yield (*facts, None, _within(asked - sum(pages.values()), asked))

@@ -242,6 +242,7 @@ def table(
         "is_daemon": [None if each is None else bool(each.flags & HW_TH_DAEMON) for each in java],
         "group": [None if each is None else text(each.group) for each in java],
         "cpu_clock_ns": [None if each is None else _known(each.cpu_ns) for each in java],
+        "java_end_ns": [_java_end_ns(row) for row in rows],
     }
     for name in ("pid", "tid", "start_ns", "end_ns", "comm", "parent_tid", "from_snapshot"):
         columns[name] = [getattr(row, name) for row in rows]
@@ -250,6 +251,13 @@ def table(
     else:
         columns |= _figures(totals)
     return pa.table(columns)
+
+
+def _java_end_ns(row: RecordedThread) -> int | None:
+    """Return when a thread told its agent that it ends, if that can be: the kernel sees its end a little later."""
+    if row.java is None or row.end_ns is None or not row.start_ns <= row.java.end_ns <= row.end_ns:
+        return None
+    return row.java.end_ns
 
 
 def _figures(totals: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

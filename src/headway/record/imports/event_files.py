@@ -8,7 +8,6 @@ constant of several fields is JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from headway.record.imports.threads import ThreadIds
@@ -20,6 +19,10 @@ from headway.store.tables import Column, TableSchema
 PREFIX = "jfr_"
 MOST = 2000
 """Tables: a file that describes more events than this is not one that a JVM wrote."""
+MOST_OF_EVENT = 64
+"""Tables of one event, one for each way of laying it out: each is compared with all that there are."""
+MOST_COLUMNS = 1000
+"""Of an event: those of the JDK have up to forty fields, and each column of each batch takes room in its file."""
 _RENAMED = {"startTime": "start_ns", "duration": "dur_ns"}
 _TYPES = {"integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "text": "VARCHAR"}
 
@@ -30,11 +33,11 @@ def table_name(event: str) -> str:
     return PREFIX + (re.sub(r"\W", "_", short, flags=re.ASCII)[:120] or "_")
 
 
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    """Return a name of a column that no other one has, whatever its case: SQL knows no case of names."""
-    known = {each.lower() for each in taken}
-    while name.lower() in known:
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return a name of a column that no other one has, and note it; `taken` are in lower case, as SQL knows no case of names."""
+    while name.lower() in taken:
         name += "_"
+    taken.add(name.lower())
     return name
 
 
@@ -65,9 +68,9 @@ class EventFiles:
 
     def write(self, batch: EventBatch) -> None:
         """Append the rows of a batch."""
-        columns = self._columns(batch)
-        writer = self._writer(batch.event, columns)
-        if writer is None:
+        columns = self._columns(batch) if len(batch.columns) <= MOST_COLUMNS else None
+        writer = None if columns is None else self._writer(batch.event, columns)
+        if columns is None or writer is None:
             self.left_out += batch.rows
             return
         wanted = [column.name for column in writer.table.columns]
@@ -82,18 +85,21 @@ class EventFiles:
         if self._events.setdefault(name, event) != event:  # jdk.Foo and profiler.Foo in one file
             name = PREFIX + re.sub(r"\W", "_", event, flags=re.ASCII)[:120]
         name = self._fitting(name, event, columns)
-        if name not in self._writers and len(self._writers) < MOST:
+        if name and name not in self._writers and len(self._writers) < MOST:
             table = TableSchema(name, event, tuple(Column(each, kind, "", True) for each, (kind, _) in columns.items()))
             self._writers[name] = ColumnWriter(self._directory, table)
         return self._writers.get(name)
 
     def _fitting(self, name: str, event: str, columns: dict[str, tuple[str, Values]]) -> str:
-        """Return the first of NAME, NAME_2, ... that is this event's and has these types, or that is not there yet."""
-        fitting, number = name, 1
-        while not (self._events.setdefault(fitting, event) == event and self._has_types(fitting, columns)):
-            number += 1
-            fitting = f"{name}_{number}"
-        return fitting
+        """Return the first of NAME, NAME_2, ... that is this event's and has these types, or that is not there yet.
+
+        '': there are MOST_OF_EVENT of them.
+        """
+        for number in range(1, MOST_OF_EVENT + 1):
+            fitting = name if number == 1 else f"{name}_{number}"
+            if self._events.setdefault(fitting, event) == event and self._has_types(fitting, columns):
+                return fitting
+        return ""
 
     def _has_types(self, name: str, columns: dict[str, tuple[str, Values]]) -> bool:
         writer = self._writers.get(name)
@@ -103,12 +109,13 @@ class EventFiles:
     def _columns(self, batch: EventBatch) -> dict[str, tuple[str, Values]]:
         """Return name -> (type, values) of what the table holds."""
         found: dict[str, tuple[str, Values]] = {}
+        taken: set[str] = set()
         for column in batch.columns.values():
-            name, values = _free_name(column_name(column), found), column.values
+            name, values = _free_name(column_name(column), taken), column.values
             if column.kind == "thread":
                 thread_id, java_id = self._threads.ids(values)
                 found[name] = ("INTEGER", thread_id)
-                found[f"{name}_java_id"] = ("BIGINT", java_id)
+                found[_free_name(f"{name}_java_id", taken)] = ("BIGINT", java_id)
             elif column.kind == "stack":
                 found[name] = ("INTEGER", Numbers(values))
             elif column.kind == "text":

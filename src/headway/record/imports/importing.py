@@ -41,6 +41,8 @@ _NO_PROFILES = ("jdk.OldObjectSample",)
 ASYNC_PROFILER = "async-profiler"
 _SHOWN = 3
 """Intervals that are named one by one."""
+MOST_FRAMES, MOST_STACKS = 1_000_000, 8_000_000
+"""Of these a file may have as many as it likes, and each is kept in memory; a program has some hundred thousand."""
 _LIVES = {"jdk.ThreadStart": False, "jdk.ThreadEnd": True}
 
 
@@ -92,7 +94,12 @@ class JfrImport:
             samples, waits = SampleTable(Path(folder)), WaitTables(Path(folder), self._threads)
             for batch in self._file:
                 self._take(batch, samples, waits, events)
-                stacks.write(self._stacks())
+                stacks.write(rows := self._stacks())
+                if _are_too_many(rows):
+                    self._problems.append(
+                        f"more than {MOST_FRAMES:,} different frames, or {MOST_STACKS:,} stacks: the rest is not read"
+                    )
+                    break
                 self._progress(min(0.9, self._file.share_read))
             tables |= events.close()
             if not self._rows:
@@ -107,6 +114,10 @@ class JfrImport:
                 self._note_waits(waits)
         tables["stack"] = stacks.info
         tables |= self._write_small(threads)
+        if self._jvm.left_out:
+            self._problems.append(
+                f"more pauses, operations, CPU loads or settings than any JVM has: {self._jvm.left_out} are left out"
+            )
         if writer_of(self._jvm.settings) == ASYNC_PROFILER:
             self._handlers_share = samples.cpu_weights.handlers_share(self._directory, self._file.frames())
         self._write_manifest(tables, window, events)
@@ -133,9 +144,9 @@ class JfrImport:
         rows = {
             "thread": threads,
             "frame": self._file.frames(),
-            "jvm_phase": self._jvm.phases(),
+            "jvm_phase": self._jvm.phases.table(self._jvm.pid),
             "jvm": self._jvm.jvm_rows(),
-            "counter": self._jvm.counters(),
+            "counter": self._jvm.loads.table(),
         }
         found: dict[str, TableInfo] = {}
         for name, table in rows.items():
@@ -271,6 +282,14 @@ class JfrImport:
         if self._damage is not None:
             found.append(self._damage)
         return found
+
+
+def _are_too_many(stacks: pa.Table) -> bool:
+    """Return whether the last of the frames and stacks, which are numbered as they come, are beyond what is kept."""
+    import pyarrow.compute as pc
+
+    frame, stack = (pc.max(stacks[name]).as_py() or 0 for name in ("frame_id", "stack_id"))
+    return bool(frame >= MOST_FRAMES or stack >= MOST_STACKS)
 
 
 def _is_unused(batch: EventBatch) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
@@ -23,47 +24,45 @@ class ThreadIds:
     def __init__(self, file: JfrFile) -> None:
         """Take the list of the file's threads, which may still grow."""
         self._file = file
-        self._known: list[JfrThread] = []
-        self._ids: list[int] = []
+        self._ids, self._java, self._virtual = array.array("i", [-1]), array.array("q", [0]), array.array("b", [0])
+        """Of each thread; the last one is what no thread has."""
         self._count = 0
         self._lives: dict[int, list[int | None]] = {}
-        self._arrays: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]] | None = None
 
     def _follow(self) -> None:
-        self._known = self._file.threads()
-        for thread in self._known[len(self._ids) :]:
-            self._ids.append(-1 if is_virtual(thread) else self._count)
-            self._count += not is_virtual(thread)
-        self._arrays = None
+        """Number the threads that are new: those that are known keep what tells one from another, but not their names."""
+        columns = self._ids, self._java, self._virtual
+        ends = [column.pop() for column in columns]
+        for thread in self._file.threads(len(self._ids)):
+            is_one = is_virtual(thread)
+            self._ids.append(-1 if is_one else self._count)
+            self._java.append(thread.java_id)
+            self._virtual.append(is_one)
+            self._count += not is_one
+        for column, end in zip(columns, ends, strict=True):
+            column.append(end)
 
     def numbers(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         """Return thread_id (-1: none), Java id (0: none) and whether it is virtual, for indexes into the file's threads."""
-        ids, java, virtual = self._facts(places)
-        return ids.take(places), java.take(places), virtual.take(places)
+        import numpy as np
+
+        if len(places) and int(places.max()) >= len(self._ids) - 1:
+            self._follow()
+        # Place -1 is the last one: none.
+        return (
+            np.frombuffer(self._ids, np.int32).take(places),
+            np.frombuffer(self._java, np.int64).take(places),
+            np.frombuffer(self._virtual, np.bool_).take(places),
+        )
 
     def thread_ids(self, places: NDArray[Any]) -> NDArray[np.int32]:
         """Return only the thread_ids of `numbers`."""
-        found: NDArray[np.int32] = self._facts(places)[0].take(places)
-        return found
+        return self.numbers(places)[0]
 
     def ids(self, places: NDArray[np.int32]) -> tuple[Numbers, Numbers]:
         """Return thread_id and Java id as columns, null for none."""
-        ids, java, _ = self._facts(places)
-        return Numbers(ids.take(places)), Numbers(java.take(places), below=1)
-
-    def _facts(self, places: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return what `numbers` does, for every place; place -1 is the last one: none."""
-        import numpy as np
-
-        if len(places) and int(places.max()) >= len(self._ids):
-            self._follow()
-        if self._arrays is None:
-            self._arrays = (
-                np.array([*self._ids, -1], dtype=np.int32),
-                np.array([each.java_id for each in self._known] + [0], dtype=np.int64),
-                np.array([is_virtual(each) for each in self._known] + [False]),
-            )
-        return self._arrays
+        ids, java, _ = self.numbers(places)
+        return Numbers(ids), Numbers(java, below=1)
 
     def note_life(self, batch: EventBatch, end: bool) -> None:
         """Add rows of jdk.ThreadStart or jdk.ThreadEnd."""
@@ -77,10 +76,14 @@ class ThreadIds:
         import pyarrow as pa
 
         self._follow()
-        rows = [self._row(n, each, pid, window) for n, each in zip(self._ids, self._known, strict=True) if n >= 0]
-        columns = list(self._row(0, JfrThread(0, 0, "", "", "", False), pid, window))
+        columns: dict[str, list[Any]] = {
+            name: [] for name in self._row(0, JfrThread(0, 0, "", "", "", False), pid, window)
+        }
+        for number, thread in zip(self._ids[:-1], self._file.threads(), strict=True):
+            for name, value in self._row(number, thread, pid, window).items() if number >= 0 else ():
+                columns[name].append(value)
         schema = arrow_schema(TABLES["thread"])
-        return pa.table({name: pa.array([row[name] for row in rows], schema.field(name).type) for name in columns})
+        return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
 
     def _row(self, number: int, thread: JfrThread, pid: int, window: tuple[int, int]) -> dict[str, Any]:
         start, end = self._lives.get(number, [None, None])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NONE = -(1 << 63)
 """The value of an integer column where there is none."""
+_THREADS_AT_ONCE = 1 << 14
 _KINDS = ("integer", "real", "boolean", "text", "thread", "stack")
 FRAME_KINDS = {
     "Interpreted": "interpreted",
@@ -194,12 +195,15 @@ class JfrFile:
             }
         )
 
-    def threads(self) -> list[JfrThread]:
-        """Return every thread so far; thread columns hold indexes into this list."""
-        return [
-            JfrThread(os_tid, java_id, text(os_name), text(java_name), text(group), is_virtual)
-            for os_tid, java_id, os_name, java_name, group, is_virtual in self._reader.threads()
-        ]
+    def threads(self, first: int = 0) -> list[JfrThread]:
+        """Return every thread so far, from the `first` on; thread columns hold indexes into the list of all."""
+        found: list[JfrThread] = []
+        while rows := self._reader.threads(first + len(found), _THREADS_AT_ONCE):
+            found += (
+                JfrThread(os_tid, java_id, text(os_name), text(java_name), text(group), is_virtual)
+                for os_tid, java_id, os_name, java_name, group, is_virtual in rows
+            )
+        return found
 
     def chunks(self) -> list[dict[str, Any]]:
         """Return the chunks so far: offset, size, version, start_ns, dur_ns, base_ns, events, is_cut ..."""

@@ -68,6 +68,7 @@ def host_facts() -> dict[str, Any]:
         "cpus_online": cpus,
         "topology": [_topology(cpu) for cpu in cpus],
         "memory_nodes": memory_nodes(),
+        "numa_balancing": balances_nodes(),
         "governor": _policy(cpus, "scaling_governor"),
         "frequency_driver": _policy(cpus, "scaling_driver"),
         "boost": _boost(),
@@ -82,6 +83,12 @@ def memory_nodes() -> list[int] | None:
         return parse_cpu_list((_SYS_NODE / "online").read_text())
     except (OSError, ValueError):
         return None
+
+
+def balances_nodes() -> bool | None:
+    """Return whether the kernel moves memory and threads between nodes by itself; None: it does not say, or can't."""
+    found = _read(Path("/proc/sys/kernel/numa_balancing"))
+    return None if found is None else found != "0"
 
 
 def _topology(cpu: int) -> dict[str, Any]:

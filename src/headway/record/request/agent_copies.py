@@ -121,7 +121,8 @@ def is_open_to_all(file: Path) -> bool:
 def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
     """Return the copy in `place` that all recorders share, or one of our own where another user has its name. Raises OSError."""
     shared = place / f"{_prefix()}{_digest(libraries)}"
-    if found := _opened(shared, libraries):
+    end_s = time.monotonic() + _LOCK_LIMIT_S
+    if found := _opened(shared, libraries, end_s):
         return found
     own, lock = _create_copy(place, libraries)
     found = None
@@ -129,7 +130,9 @@ def _shared_in(place: Path, libraries: Sequence[Path]) -> AgentCopy:
         with contextlib.suppress(OSError):  # somebody else was faster, or has taken the name
             os.rename(own, shared)
             own = shared
-        found = _opened(shared, libraries) or (_opened(own, libraries) if own != shared else None)
+        if own != shared:  # who keeps that name locked keeps us waiting once
+            found = _opened(shared, libraries, end_s)
+        found = found or _opened(own, libraries, time.monotonic() + _LOCK_LIMIT_S)
     finally:
         if found is None or found.directory != own:
             _remove(own)
@@ -175,9 +178,8 @@ def _copy_to(at: int, library: Path) -> None:
         os.fchmod(fd, 0o755)
 
 
-def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
-    """Return the copy that is there, locked; None unless it is ours, whole and what it should be."""
-    end_s = time.monotonic() + _LOCK_LIMIT_S
+def _opened(directory: Path, libraries: Sequence[Path], end_s: float) -> AgentCopy | None:
+    """Return the copy that is there, locked before `end_s`; None unless it is ours, whole and what it should be."""
     while time.monotonic() < end_s:
         try:
             at = os.open(directory, _DIRECTORY)
@@ -187,9 +189,7 @@ def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
         try:
             lock = _lock_of(at)
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            is_sealed = _seal(at, libraries)
-            is_there = os.path.samestat(os.fstat(at), directory.lstat())
-            if is_there and all(_is_copy(at, each, is_sealed=is_sealed) for each in libraries):
+            if _is_sealed_copy(at, directory, libraries):
                 kept, lock = lock, -1
                 return AgentCopy(directory, kept)
             return None
@@ -204,15 +204,38 @@ def _opened(directory: Path, libraries: Sequence[Path]) -> AgentCopy | None:
     return None
 
 
-def _seal(at: int, libraries: Sequence[Path]) -> bool:
-    """Keep whoever has our user id and no capability from changing a copy. Return whether that can be done here."""
+def _is_sealed_copy(at: int, directory: Path, libraries: Sequence[Path]) -> bool:
+    """Return whether the open directory `at` is `directory` and has copies of `libraries`, which are immutable from now on.
+
+    What is none stays as it was: somebody may have given another file of ours its name. Raises OSError.
+    """
+    with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
+        is_sealed = _seal(at, libraries, files, undo)
+        is_same = os.path.samestat(os.fstat(at), directory.lstat())
+        if not is_same or not all(_is_copy(at, each, is_sealed=is_sealed) for each in libraries):
+            return False
+        if is_sealed:
+            undo.pop_all()
+        return True
+
+
+def _seal(at: int, libraries: Sequence[Path], files: contextlib.ExitStack, undo: contextlib.ExitStack) -> bool:
+    """Keep whoever has our user id and no capability from changing a copy. Return whether that can be done here.
+
+    `undo` makes what was not immutable an ordinary file again, `files` closes it. Raises OSError for what can be no copy.
+    """
     if os.geteuid() != 0:
         return False
     try:
         for library in libraries:
-            with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy:
-                set_immutable(copy.fileno())
-        set_immutable(at)
+            fd = os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at)
+            files.callback(os.close, fd)
+            if not _may_be_copy(os.fstat(fd), library):
+                raise OSError(errno.ESTALE, "it is another file", library.name)
+            if set_immutable(fd):
+                undo.callback(_unseal, fd)
+        if set_immutable(at):
+            undo.callback(_unseal, at)
     except OSError as error:
         if error.errno not in _NO_FLAGS:
             raise
@@ -234,8 +257,7 @@ def _is_copy(at: int, library: Path, *, is_sealed: bool) -> bool:
     `is_sealed`: nobody can open it for writing any more, and nobody has it open from before.
     """
     with open(os.open(library.name, os.O_RDONLY | _FILE, dir_fd=at), "rb") as copy, library.open("rb") as original:
-        status = os.fstat(copy.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o755:
+        if not _may_be_copy(os.fstat(copy.fileno()), library):
             return False
         if is_sealed and is_open_for_writing(copy.fileno()):
             return False
@@ -243,6 +265,12 @@ def _is_copy(at: int, library: Path, *, is_sealed: bool) -> bool:
             if copy.read(len(piece)) != piece:
                 return False
         return not copy.read(1)
+
+
+def _may_be_copy(status: os.stat_result, library: Path) -> bool:
+    """Return whether a file is one of ours that all can load, has one name, and the length of `library`."""
+    is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and status.st_nlink == 1
+    return is_ours and stat.S_IMODE(status.st_mode) == 0o755 and status.st_size == library.stat().st_size
 
 
 def _prefix() -> str:

@@ -14,12 +14,13 @@ _IMMUTABLE = 0x10
 _INT = struct.Struct("=i")
 
 
-def set_immutable(fd: int, wanted: bool = True) -> None:
-    """Make an open file or directory immutable, or an ordinary one again. Raises OSError where that can't be."""
+def set_immutable(fd: int, wanted: bool = True) -> bool:
+    """Make an open file or directory immutable, or an ordinary one again; return whether it was not. Raises OSError."""
     (flags,) = _INT.unpack(fcntl.ioctl(fd, _GET_FLAGS, _INT.pack(0)))
     changed = flags | _IMMUTABLE if wanted else flags & ~_IMMUTABLE
     if changed != flags:
         fcntl.ioctl(fd, _SET_FLAGS, _INT.pack(changed))
+    return bool(changed != flags)
 
 
 def is_open_for_writing(fd: int) -> bool:

@@ -23,7 +23,7 @@ class ObjectOptions:
     `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
     frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
     a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the object's owner, by each of
-    these rules.
+    these rules. `lines`: also which threads write in turn to one cache line.
     """
 
     interval_bytes: int | None = 0
@@ -31,6 +31,7 @@ class ObjectOptions:
     accesses: bool = False
     scope: tuple[str, ...] = ()
     owners: tuple[OwnerRule, ...] = ()
+    lines: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps of it."""
@@ -38,7 +39,8 @@ class ObjectOptions:
         if not self.accesses:
             return found
         of_owners = {"owners": list(self.owners)} if self.owners else {}
-        return {**found, "accesses": True, "scope": list(self.scope), **of_owners}
+        of_lines = {"lines": True} if self.lines else {}
+        return {**found, "accesses": True, "scope": list(self.scope), **of_owners, **of_lines}
 
     @property
     def agent_parts(self) -> list[str]:
@@ -46,22 +48,26 @@ class ObjectOptions:
         parts = [] if self.interval_bytes is None else [f"objects={self.interval_bytes}"]
         parts += ["object_sites=1"] if self.sites else []
         parts += ["accesses=1"] if self.accesses else []
-        return [*parts, *(_OF_RULE[rule] for rule in self.owners)]
+        return [*parts, *(_OF_RULE[rule] for rule in self.owners), *(["access_lines=1"] if self.lines else [])]
 
 
 def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> ObjectOptions:
-    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`; `owner`: rules of owners, by commas.
+    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners` or `,lines`; `owner`: rules of owners, by commas.
+
+    `,owners` is the rule of the allocator, beside those of `owner`.
 
     Raises ValueError with what is wrong.
     """
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
-    if name == "accesses" and not equals and more.strip() in ("", "owners"):
-        rules = _rules(owner if owner is not None else ALLOCATOR) if more.strip() or owner is not None else ()
-        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules)
+    words = [word.strip() for word in more.split(",")] if more.strip() else []
+    if name == "accesses" and not equals and len({*words} & {"owners", "lines"}) == len(words):
+        named = [*([ALLOCATOR] if "owners" in words else []), *([] if owner is None else [owner])]
+        rules = _rules(",".join(named)) if named else ()
+        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules, lines="lines" in words)
     if name != "allocations" or more.strip() not in ("", "sites"):
         raise ValueError(
-            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses or accesses,owners"
+            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses, accesses,owners or accesses,lines"
         )
     if owner is not None:
         raise ValueError("allocations: --owner is about accesses; add --objects accesses")

@@ -197,7 +197,7 @@ def _jit_by_iteration(
         ends = np.array([0, *times[run.name]], dtype=float)
         with contextlib.suppress(HeadwayError), contextlib.closing(sweep.open(run)) as recording:
             rows = recording.query(
-                "SELECT bin_start_ns - $1, sum(running_jit * dur_ns), sum(dur_ns) FROM activity GROUP BY 1 ORDER BY 1",
+                "SELECT bin_start_ns - $1, sum(running_jit::HUGEINT * dur_ns), sum(dur_ns) FROM activity GROUP BY 1 ORDER BY 1",
                 (recording.window_ns[0],),
             ).fetchall()
             if not rows:

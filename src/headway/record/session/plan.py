@@ -126,7 +126,7 @@ def running_process(pid: int, command: str = "record") -> Process:
         raise HeadwayError("HW004", pid=pid, reason=f"it is a thread of process {group}")
     if processes.is_kernel_thread(pid):
         raise HeadwayError("HW004", pid=pid, reason="it is a thread of the kernel, which runs no program")
-    if not process.is_alive and processes.has_other_threads(pid):
+    if processes.runs_without_first_thread(pid):
         raise HeadwayError(
             "HW004", pid=pid, reason="its first thread has ended, and headway finds the others by that one"
         )

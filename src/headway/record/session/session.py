@@ -92,10 +92,15 @@ def _with_counters(plan: Plan, mode: Mode, notices: list[Notice]) -> Plan:
         if not asked.by_cpu:
             return plan
     counted = usable(asked.groups, is_default=asked.is_default)
-    if counted.absent and (notice := absent_notice(counted.absent)) not in notices:
+    if counted.absent and (notice := _absent_of(asked, counted)) not in notices:
         notices.append(notice)
     by_thread = counted if asked.by_thread and not without_mode else plan.counted
     return dataclasses.replace(plan, counted=by_thread, cpu_counted=counted if asked.by_cpu else None)
+
+
+def _absent_of(asked: CounterOptions, found: Usable) -> Notice:
+    """Return which of the events that were asked for don't count: a note if nobody named them and others do."""
+    return absent_notice(found.absent, is_default=asked.is_default and bool(found.groups))
 
 
 def _counted_from_outside(plan: Plan, asked: CounterOptions, mode: Mode, notices: list[Notice]) -> Plan:
@@ -104,7 +109,7 @@ def _counted_from_outside(plan: Plan, asked: CounterOptions, mode: Mode, notices
     if found.groups:
         notices.append(Notice.of("HW108", mode=mode))
     if found.absent:
-        notices.append(absent_notice(found.absent))
+        notices.append(_absent_of(asked, found))
     at_switches = Usable(asked.groups, ()).without_mode(mode) if found.groups else found
     return dataclasses.replace(plan, counted=at_switches, thread_counted=found)
 

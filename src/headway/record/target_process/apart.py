@@ -66,7 +66,7 @@ def _run(
             warnings.simplefilter(
                 "ignore", DeprecationWarning
             )  # of a fork beside threads: the child takes none of their locks
-            pid = os.fork()
+            pid = _forked()
             if pid == 0:
                 _answer(theirs, action, {theirs.fileno(), *uses})
         descriptors: list[int] = []
@@ -86,6 +86,19 @@ def _run(
         _close_all(descriptors)
         raise result
     return result, descriptors
+
+
+def _forked() -> int:
+    """Fork without a collection of garbage in the child: what it ends of libraries may wait for threads that are not there."""
+    is_collecting = gc.isenabled()
+    gc.disable()
+    pid = -1
+    try:
+        pid = os.fork()
+    finally:
+        if pid and is_collecting:
+            gc.enable()
+    return pid
 
 
 def _heard(ours: socket.socket, deadline: Deadline, descriptors: list[int]) -> bytes:
@@ -112,7 +125,6 @@ def _heard(ours: socket.socket, deadline: Deadline, descriptors: list[int]) -> b
 def _answer(theirs: socket.socket, action: Callable[[], tuple[Any, int | None]], keeps: set[int]) -> NoReturn:
     """In the child: act, say what came of it, and end, whatever happens."""
     try:
-        gc.disable()  # what it would finalise belongs to the parent
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # a Ctrl-C is the parent's
         _close_all_but(keeps)
         fd: int | None = None

@@ -19,7 +19,7 @@ _LONGEST_ARGUMENTS_BYTES = 8 << 20
 """A process may say that its arguments are all of its memory; the kernel takes 6 MiB of an exec at most."""
 
 
-_PF_KTHREAD = 0x00200000
+_PF_EXITING, _PF_KTHREAD = 0x00000004, 0x00200000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,14 @@ def no_process(pid: int, error: OSError) -> HeadwayError:
     return HeadwayError("HW004", pid=pid, reason=reason)
 
 
-def has_other_threads(pid: int) -> bool:
-    """Return whether a process has threads besides its first one, which may have ended before them."""
+def runs_without_first_thread(pid: int) -> bool:
+    """Return whether a process's first thread has ended while others run on; False where they, too, are ending."""
+    first = read_stat(pid)
+    if first is None or first[0] not in ("Z", "X"):
+        return False
     try:
-        return len(os.listdir(f"/proc/{pid}/task")) > 1
+        others = (read_stat(int(entry)) for entry in os.listdir(f"/proc/{pid}/task") if int(entry) != pid)
+        return any(stat is not None and stat[0] not in ("Z", "X") and not int(stat[6]) & _PF_EXITING for stat in others)
     except OSError:
         return False
 
@@ -99,12 +103,19 @@ def owner(pid: int) -> int | None:
 
 
 def tree(pid: int) -> list[int]:
-    """Return `pid` and every process below it, parents first. Those that end meanwhile may be missing."""
-    return trees([pid])
+    """Return `pid` and every process below it, parents first, as of one look. Those that end meanwhile may be missing."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := read_stat(int(entry))):
+            children.setdefault(int(stat[1]), []).append(int(entry))
+    found = [pid]
+    for parent in found:  # grows while we walk it
+        found.extend(children.pop(parent, ()))  # once: pids that are used again meanwhile may make a circle
+    return [*dict.fromkeys(found)]
 
 
 def process_trees(roots: Iterable[Process]) -> list[Process]:
-    """Return these processes and every process below them, as of one look; none that only has the number of one of them by now."""
+    """Return these processes and every process below them, as of one look; none that only has the number of one by now."""
     children: dict[int, list[Process]] = {}
     there: set[Process] = set()
     for entry in os.listdir("/proc"):
@@ -117,18 +128,6 @@ def process_trees(roots: Iterable[Process]) -> list[Process]:
         below = children.pop(parent.pid, ())
         if below and Process.of(parent.pid) == parent:  # else its number may have been another's when they were seen
             found.extend(below)
-    return [*dict.fromkeys(found)]
-
-
-def trees(roots: Iterable[int]) -> list[int]:
-    """Return these processes and every process below them, parents first, as of one look at all of the machine's."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (stat := read_stat(int(entry))):
-            children.setdefault(int(stat[1]), []).append(int(entry))
-    found = [*dict.fromkeys(roots)]
-    for parent in found:  # grows while we walk it
-        found.extend(children.pop(parent, ()))  # once: pids that are used again meanwhile may make a circle
     return [*dict.fromkeys(found)]
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from headway.report.section import Cell
 
 LABELS = {
+    "objects_k": "thousand objects",
+    "mb": "MiB allocated",
     "objects_k_per_s": "thousand objects a second",
     "mb_per_s": "MiB allocated a second",
     "objects_k_per_cpu_s": "thousand objects a CPU second",
@@ -22,6 +24,7 @@ LABELS = {
     "average_array_length": "mean array, elements",
     "imbalance_objects_pct": "workers' imbalance of objects, %",
     "imbalance_bytes_pct": "workers' imbalance of bytes, %",
+    "accesses_m": "million accesses",
     "accesses_m_per_s": "million accesses a second",
     "reads_per_write": "reads for each write",
     "shared_reads_pct": "reads of others' objects, %",
@@ -45,13 +48,15 @@ LABELS = {
     "llc_miss_pct": "LLC misses, % of its loads",
 }
 """What people read for the names of the figures."""
+TOTALS = ("objects_k", "mb", "accesses_m")
+"""Published are those of an iteration: a recording's are not drawn beside them."""
 THIS = "this program"
 
 
 def scatter(result: MemoryAnswer) -> Scatter | None:
     """Return the figures that are known beside those of the published programs, to draw any two; None of fewer than two."""
     own = {each.name: each.value for each in result.figures if each.value is not None}
-    axes = [name for name in LABELS if name in own and published_values(name)]
+    axes = [name for name in LABELS if name in own and name not in TOTALS and published_values(name)]
     if len(axes) < 2:
         return None
     others = tuple((each.name, tuple(each.figures.get(axis) for axis in axes)) for each in published())
@@ -106,6 +111,11 @@ def head_sentences(result: MemoryAnswer) -> list[str]:
         steady = result.steady_state
         last = "last iteration" if steady.iterations == 1 else f"mean of the last {steady.iterations} iterations"
         found.append(f"Figures of counters are the {last} ({steady.marks}).")
+    if result.intensive is not None:
+        kind, are = ("memory-intensive", "are") if result.intensive else ("not memory-intensive", "are not")
+        found.append(
+            f"It is {kind} by equation 5.1: its rates of objects and of accesses {are} both above the published mean."
+        )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.objects.matrix import owner_matrix
+from headway.report.analyses.object_owners import matrix_title
 from headway.report.analysis import HeatMap, HeatRow
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ def heat_map(found: AccessAnswer | None) -> HeatMap | None:
         )
         for row in matrix.rows
     ]
-    title = "Reads and writes by thread (rows) and owner of the object (columns)"
     kinds = ("field reads", "field writes", "element reads", "element writes")
     groups = ("own objects", "others'", "unknown owner")
-    return HeatMap(title, kinds, groups, matrix.columns, tuple(rows), "a thread's own objects")
+    return HeatMap(matrix_title(found), kinds, groups, matrix.columns, tuple(rows), "a thread's own objects")
 
 
 def _kinds(counts: Counts) -> tuple[int, ...]:

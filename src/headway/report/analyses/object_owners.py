@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import percent
-from headway.analyses.objects.matrix import name_of_no_thread
+from headway.analyses.objects.matrix import accessor_key, owner_key, thread_names
 from headway.model.object_owners import LAST_WRITER
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headway.analyses.objects.types import AccessAnswer, AccessGroup, AccessPair
+    from headway.analyses.objects.types import AccessAnswer, AccessGroup
     from headway.report.section import Cell
 
 MOST_OWNERS = 8
 """Columns of the matrix; the other owners are one column together."""
-Label: TypeAlias = "Callable[[AccessPair], str]"
-"""What a thread of a pair is called in tables."""
 
 
 def owner_sentences(found: AccessAnswer) -> list[str]:
@@ -56,10 +52,10 @@ def owner_cells(group: AccessGroup) -> tuple[Cell, ...]:
 
 def pair_table(found: AccessAnswer, top: int | None) -> Table:
     """Return who reads and writes whose objects, the most first."""
-    accessor_of, owner_of = _labels(found)
+    names = thread_names(found.pairs)
     rows = tuple(
         (
-            f"{accessor_of(pair)}: {owner_of(pair)}",
+            f"{names[accessor_key(pair)]}: {names[owner_key(pair)]}",
             pair.counts.tuple_reads,
             pair.counts.tuple_writes,
             pair.counts.array_reads,
@@ -74,12 +70,12 @@ def pair_table(found: AccessAnswer, top: int | None) -> Table:
 
 def matrix_table(found: AccessAnswer, top: int | None = None) -> Table:
     """Return how often each thread (rows) reads and writes objects of each thread (columns), in all kinds together."""
-    accessor_of, owner_of = _labels(found)
+    names = thread_names(found.pairs)
     cells: Counter[tuple[str, str]] = Counter()
     by_accessor: Counter[str] = Counter()
     by_owner: Counter[str] = Counter()
     for pair in found.pairs:
-        accessor, owner, count = accessor_of(pair), owner_of(pair), pair.counts.together
+        accessor, owner, count = names[accessor_key(pair)], names[owner_key(pair)], pair.counts.together
         cells[accessor, owner] += count
         by_accessor[accessor] += count
         by_owner[owner] += count
@@ -91,37 +87,14 @@ def matrix_table(found: AccessAnswer, top: int | None = None) -> Table:
         rows.append((accessor, *shown, *((by_accessor[accessor] - sum(shown),) if has_more else ())))
     head = ("thread", *owners, *(("other owners",) if has_more else ()))
     more = _more(len(by_accessor), len(rows))
-    return Table(f"Reads and writes by thread (rows) and owner of the object (columns){more}", head, tuple(rows))
+    return Table(f"{matrix_title(found)}{more}", head, tuple(rows))
+
+
+def matrix_title(found: AccessAnswer) -> str:
+    """Return the title of what has a row for each thread and a column for each owner, with the rule of owners."""
+    owner = "who wrote to the object last" if found.rule == LAST_WRITER else "owner of the object"
+    return f"Reads and writes by thread (rows) and {owner} (columns)"
 
 
 def _more(count: int, shown: int) -> str:
     return f" ({shown} of {count}: --all)" if count > shown else ""
-
-
-def _labels(found: AccessAnswer) -> tuple[Label, Label]:
-    """Return what accessors and owners are called: threads of one name have their numbers, those of several JVMs the process.
-
-    Under one name a thread's own objects would be as good as another's.
-    """
-    threads: dict[tuple[int, str], set[int | None]] = defaultdict(set)
-    for pair in found.pairs:
-        threads[pair.pid, _accessor(pair)].add(pair.java_id)
-        threads[pair.pid, _owner(pair)].add(pair.owner_java_id)
-    has_several = len({pid for pid, _ in threads}) > 1
-
-    def label(pid: int, name: str, java_id: int | None) -> str:
-        number = f" #{java_id}" if len(threads[pid, name]) > 1 else ""
-        return f"{name}{number}{f' of process {pid}' if has_several else ''}"
-
-    return (
-        lambda pair: label(pair.pid, _accessor(pair), pair.java_id),
-        lambda pair: label(pair.pid, _owner(pair), pair.owner_java_id),
-    )
-
-
-def _accessor(pair: AccessPair) -> str:
-    return pair.accessor or name_of_no_thread(pair.java_id)
-
-
-def _owner(pair: AccessPair) -> str:
-    return pair.owner or name_of_no_thread(pair.owner_java_id)

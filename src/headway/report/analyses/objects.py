@@ -10,6 +10,7 @@ from headway.analyses.common.units import percent, size
 from headway.analyses.objects.matrix import name_of_no_thread
 from headway.model.object_owners import OWNER_RULES
 from headway.report.analyses.object_heat import heat_map
+from headway.report.analyses.object_lines import line_names, line_sentences, line_table
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
-_GROUPINGS = ("class", "thread", "site", "thread-class", "pair")
+_GROUPINGS = ("class", "thread", "site", "thread-class", "pair", "field")
 _ATTACHED = "HW802"
 _WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
 _MEASURES = ("bytes", "objects", "array-length")
@@ -50,7 +51,8 @@ class ObjectsAnalysis(BaseAnalysis):
     allocates much: a sample does not. Figures from samples (--objects allocations=512k) have 95 %
     intervals. A site is the innermost Java method, and its line.
     Accesses are reads and writes of fields and array elements, by the class whose code makes them; with --objects
-    accesses,owners also by the thread that allocated the object; record has more rules (--owner).
+    accesses,owners also by the thread that allocated the object; record has more rules (--owner). With --objects
+    accesses,lines also which fields and elements threads write in turn, and which only share a cache line (false sharing).
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",
@@ -59,7 +61,9 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway --json",
         "headway record --objects accesses,owners -o app.headway -- java -jar app.jar",
         "headway objects app.headway --matrix",
-        "headway record --objects accesses --owner last-writer -o app.headway -- java -jar app.jar",
+        "headway record --objects accesses --owner last-writer -- java -jar app.jar",
+        "headway record --objects accesses,lines -o app.headway -- java -jar app.jar",
+        "headway objects app.headway --by field",
     )
     has_window = False
     section_needs = ("allocation", "access")
@@ -72,7 +76,8 @@ class ObjectsAnalysis(BaseAnalysis):
                 type=click.Choice(_GROUPINGS),
                 default="class",
                 show_default=True,
-                help="What rows are told apart by; thread-class: each class of each thread; pair: thread and owner.",
+                help="What rows are told apart by; thread-class: each class of each thread; pair: thread and owner; field: "
+                "those that threads write in turn on one cache line.",
             ),
             click.Option(
                 ["--matrix"],
@@ -117,6 +122,8 @@ class ObjectsAnalysis(BaseAnalysis):
             tables += [matrix_table(found.accesses, top), pair_table(found.accesses, top)]
         elif found.accesses is not None:
             tables.append(_access_table(found, found.accesses, top))
+        if found.lines is not None and found.by in ("class", "field"):
+            tables.append(line_table(found.lines, top))
         shown = tuple(each for each in tables if each.rows)
         return Section("Objects", tuple(_sentences(found)), shown, found.notices, heat_map=heat_map(found.accesses))
 
@@ -124,7 +131,8 @@ class ObjectsAnalysis(BaseAnalysis):
         """Print the section, with names that are shortened to the width of the terminal."""
         from headway.report.terminal.objects import render_objects
 
-        render_objects(self.section(result), len(name_columns(result.answer)), console)
+        names = len(name_columns(result.answer))
+        render_objects(self.section(result), lambda table: line_names(table) or names, console)
 
 
 def _lacks_sites(found: ObjectsAnswer) -> bool:
@@ -171,7 +179,7 @@ def _sentences(found: ObjectsAnswer) -> list[str]:
     sentences += owner_sentences(found.accesses)
     if found.by == "site":
         sentences.append("Accesses are recorded by thread and class, not by site: --by class")
-    return sentences
+    return sentences + line_sentences(found.lines)
 
 
 def _allocation_sentences(found: ObjectsAnswer, total: Allocated) -> list[str]:
@@ -215,6 +223,7 @@ def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
     several = len({*(group.pid for group in found.groups), *(group.pid for group in of_accesses)}) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     parts["pair"] = ("thread",)
+    parts["field"] = ("field",)
     return (*(("process",) if several else ()), *parts[found.by])
 
 

@@ -53,87 +53,14 @@ class WhatIfAnalysis(BaseAnalysis):
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return the changes that can be made."""
-        cores = "Numbers of cores, such as 1,2,4,8; the recorded one where another change is asked for."
+        explain = (
+            "What each predicted run loses its cores to, its locks and critical path, and what a further change gains."
+        )
         return (
-            click.Option(["--cores"], type=CoresType(), metavar="LIST", help=cores),
-            click.Option(
-                ["--together"],
-                type=click.Path(path_type=Path),
-                metavar="OTHER.headway",
-                help="Both programs at once, each with threads as it had them: alone and together.",
-            ),
-            click.Option(
-                ["--clock"], type=FactorType(), default=1.0, metavar="FACTOR", help="CPUs FACTOR times as fast."
-            ),
-            click.Option(
-                ["--faster-io"], type=FactorType(), default=1.0, metavar="FACTOR", help="I/O FACTOR times as fast."
-            ),
-            click.Option(
-                ["--smt"],
-                type=SmtType(),
-                metavar="K=FACTOR",
-                help="--cores counts logical CPUs, K of a core, which with all of them busy does FACTOR times as much.",
-            ),
-            click.Option(["--no-gc"], is_flag=True, help="As if nothing had to be collected."),
-            click.Option(
-                ["--without-lock"],
-                multiple=True,
-                metavar="LOCK",
-                help="Nobody waits for LOCK: an object or place as `headway locks` prints it. Needs --locks recorded.",
-            ),
-            click.Option(
-                ["--shorter-hold"],
-                multiple=True,
-                type=OfLockType(is_part=True),
-                metavar="LOCK=PART",
-                help="LOCK is released after PART (50%) of what threads do with it; the rest they do without.",
-            ),
-            click.Option(
-                ["--split-lock"],
-                multiple=True,
-                type=OfLockType(is_part=False),
-                metavar="LOCK=N",
-                help="N locks instead of LOCK; who needs which is left to chance.",
-            ),
-            click.Option(
-                ["--no-sleep"],
-                multiple=True,
-                type=SleepType(),
-                metavar="REGEX=SECONDS",
-                help="Sleeps whose place (Class.method:line) matches last so long. Needs --sample wall recorded.",
-            ),
-            click.Option(
-                ["--faster"],
-                multiple=True,
-                type=OfLockType(is_part=True, what="METHOD"),
-                metavar="METHOD=PART",
-                help="METHOD (Class.method), with what it calls, takes PART (50%) of its CPU time. Needs --sample cpu.",
-            ),
-            click.Option(
-                ["--pool"],
-                multiple=True,
-                type=PoolType(),
-                metavar="NAME=N",
-                help="N workers in the fixed thread pool whose threads are called NAME. Needs --locks recorded.",
-            ),
-            click.Option(
-                ["--queue"],
-                multiple=True,
-                type=QueueType(),
-                metavar="NAME=N",
-                help="Room for N in the queue in which threads wait for room at NAME (line or object). Needs --locks recorded.",
-            ),
-            click.Option(
-                ["--balanced"],
-                multiple=True,
-                metavar="PLACE",
-                help="Equal parts of the parallel stages that threads wait for at PLACE (a line). Needs --locks recorded.",
-            ),
-            click.Option(
-                ["--explain"],
-                is_flag=True,
-                help="What each predicted run loses its cores to, its locks and critical path, and what a further change gains.",
-            ),
+            *_of_the_machine(),
+            *_of_locks(),
+            *_of_the_program(),
+            click.Option(["--explain"], is_flag=True, help=explain),
         )
 
     def run(self, recording: Recording, window: Window, **options: Any) -> WhatIf | Grid | None:
@@ -203,6 +130,97 @@ class WhatIfAnalysis(BaseAnalysis):
         from headway.report.terminal.whatif import render_whatif
 
         render_whatif(result, console)
+
+
+def _of_the_machine() -> tuple[click.Option, ...]:
+    """Return the options that change the machine, or what else runs on it."""
+    cores = "Numbers of cores, such as 1,2,4,8; the recorded one where another change is asked for."
+    return (
+        click.Option(["--cores"], type=CoresType(), metavar="LIST", help=cores),
+        click.Option(
+            ["--together"],
+            type=click.Path(path_type=Path),
+            metavar="OTHER.headway",
+            help="Both programs at once, each with threads as it had them: alone and together.",
+        ),
+        click.Option(["--clock"], type=FactorType(), default=1.0, metavar="FACTOR", help="CPUs FACTOR times as fast."),
+        click.Option(
+            ["--faster-io"], type=FactorType(), default=1.0, metavar="FACTOR", help="I/O FACTOR times as fast."
+        ),
+        click.Option(
+            ["--smt"],
+            type=SmtType(),
+            metavar="K=FACTOR",
+            help="--cores counts logical CPUs, K of a core, which with all of them busy does FACTOR times as much.",
+        ),
+        click.Option(["--no-gc"], is_flag=True, help="As if nothing had to be collected."),
+    )
+
+
+def _of_locks() -> tuple[click.Option, ...]:
+    """Return the options that change locks."""
+    return (
+        click.Option(
+            ["--without-lock"],
+            multiple=True,
+            metavar="LOCK",
+            help="Nobody waits for LOCK: an object or place as `headway locks` prints it. Needs --locks recorded.",
+        ),
+        click.Option(
+            ["--shorter-hold"],
+            multiple=True,
+            type=OfLockType(is_part=True),
+            metavar="LOCK=PART",
+            help="LOCK is released after PART (50%) of what threads do with it; the rest they do without.",
+        ),
+        click.Option(
+            ["--split-lock"],
+            multiple=True,
+            type=OfLockType(is_part=False),
+            metavar="LOCK=N",
+            help="N locks instead of LOCK; who needs which is left to chance.",
+        ),
+    )
+
+
+def _of_the_program() -> tuple[click.Option, ...]:
+    """Return the options that change what threads do, and how many share a task."""
+    return (
+        click.Option(
+            ["--no-sleep"],
+            multiple=True,
+            type=SleepType(),
+            metavar="REGEX=SECONDS",
+            help="Sleeps whose place (Class.method:line) matches last so long. Needs --sample wall recorded.",
+        ),
+        click.Option(
+            ["--faster"],
+            multiple=True,
+            type=OfLockType(is_part=True, what="METHOD"),
+            metavar="METHOD=PART",
+            help="METHOD (Class.method), with what it calls, takes PART (50%) of its CPU time. Needs --sample cpu.",
+        ),
+        click.Option(
+            ["--pool"],
+            multiple=True,
+            type=PoolType(),
+            metavar="NAME=N",
+            help="N workers in the fixed thread pool whose threads are called NAME. Needs --locks recorded.",
+        ),
+        click.Option(
+            ["--queue"],
+            multiple=True,
+            type=QueueType(),
+            metavar="NAME=N",
+            help="Room for N in the queue in which threads wait for room at NAME (line or object). Needs --locks recorded.",
+        ),
+        click.Option(
+            ["--balanced"],
+            multiple=True,
+            metavar="PLACE",
+            help="Equal parts of the parallel stages that threads wait for at PLACE (a line). Needs --locks recorded.",
+        ),
+    )
 
 
 def _lock_changes(options: dict[str, Any]) -> tuple[LockChange, ...]:

@@ -8,9 +8,11 @@ from headway.analyses.common.units import duration, percent
 from headway.errors.plurals import counted
 from headway.report.section import Section, Table
 from headway.report.terminal.lock_names import without_package
-from headway.report.terminal.whatif_account import change_text, title_of
+from headway.report.terminal.whatif_account import change_text, limit_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from headway.analyses.whatif.grid import Grid
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.report.section import Cell
@@ -35,15 +37,23 @@ def whatif_section(found: Grid | None) -> Section | None:
         sentences.append(
             f"None of {counted(found.tried, 'change')} that were tried shortens the run on the recorded cores."
         )
-    sentences.append("Each time is the prediction, and in brackets the interval that it lies in.")
-    columns = ("cores", "unchanged", *changes)
-    times: list[tuple[Cell, ...]] = [(cores, *map(_time, cells)) for cores, cells in found.rows]
-    limits: list[tuple[Cell, ...]] = [(cores, *map(_limit, cells)) for cores, cells in found.rows]
+    sentences.append(
+        "Each time is the prediction, and in brackets the interval that it lies in. It replays who waited for whom, on a machine "
+        "that runs nothing else; 'Wall time on other numbers of cores' goes by how many threads were active at a time alone: the "
+        "two predict the same run in two ways, with different intervals."
+    )
+    columns = ("change", *(counted(cores, "core") for cores, _ in found.rows))
     tables = (
-        Table("Wall time on a machine that runs nothing else", columns, tuple(times)),
-        Table("What limits the run next", columns, tuple(limits)),
+        Table("Wall time on a machine that runs nothing else", columns, _rows(found, changes, _time)),
+        Table("What limits the run next", columns, _rows(found, changes, _limit)),
     )
     return Section(TITLE, tuple(sentences), tables)
+
+
+def _rows(found: Grid, changes: Sequence[str], text: Callable[[Predicted], Cell]) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row for the unchanged run and for each change, with a cell for each number of cores."""
+    names = ("unchanged", *changes)
+    return tuple((name, *(text(cells[i]) for _, cells in found.rows)) for i, name in enumerate(names))
 
 
 def _replayed(each: UnchangedRun) -> str:
@@ -59,4 +69,4 @@ def _time(each: Predicted) -> str:
 
 def _limit(each: Predicted) -> str:
     place = f": {without_package(each.next_place)}" if each.next_place else ""
-    return f"{title_of(each.next_cause)}{place}"
+    return f"{limit_of(each)}{place}"

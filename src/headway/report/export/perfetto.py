@@ -158,7 +158,7 @@ def _counters(recording: Recording) -> Iterator[bytes]:
     for i, name in enumerate(names):
         what, kind = name.split("_")
         yield named_track(1 + i, f"{what} threads: {kind}", _packet, unit="threads")
-    means = ", ".join(f"SUM({name} * dur_ns) / SUM(dur_ns)" for name in names)
+    means = ", ".join(f"SUM({name}::HUGEINT * dur_ns) / SUM(dur_ns)" for name in names)
     text = (
         f"SELECT bin_start_ns, {means} FROM activity GROUP BY bin_start_ns HAVING SUM(dur_ns) > 0 ORDER BY bin_start_ns"
     )

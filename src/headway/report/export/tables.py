@@ -101,7 +101,8 @@ def _with_iterations(recording: Recording) -> str:
     except HeadwayError:
         return _NO_ITERATION
     numbers, starts, ends = ([*map(int, each[-MOST:])] for each in (found.numbers, found.spans.start, found.spans.end))
-    ends[-1] = _LATEST_NS  # the last one lasts until the program's end
+    if found.has_last:
+        ends[-1] = _LATEST_NS  # it lasts until the program's end
     return f"""SELECT o.*, i.iteration FROM thread_objects o LEFT JOIN (
   SELECT unnest({numbers}) AS iteration, unnest({starts}) AS start_ns, unnest({ends}) AS end_ns) i
 ON o.thread_start_ns >= i.start_ns AND COALESCE(o.thread_end_ns, {_LATEST_NS}) <= i.end_ns"""

@@ -58,17 +58,18 @@ def _program(words: Sequence[str]) -> int:
     return len(words) - 1 if len(words) > 1 and not skip and not words[-1].startswith(("-", "@")) else 0
 
 
-def facts(recording: Recording, stolen_ns: int | None = None) -> list[dict[str, Any]]:
+def facts(recording: Recording, stolen_ns: int | None = None, others_ns: int | None = None) -> list[dict[str, Any]]:
     """Return groups of {heading, rows: [{label, value}]}; what is unknown is left out.
 
-    `stolen_ns`: what the host took from the program's threads while they ran; None where only the CPUs' own counters tell.
+    `stolen_ns`: what the host took from the program's threads while they ran; `others_ns`: how long other processes than
+    headway ran. None where only the CPUs' own counters tell, which go by ticks of 10 ms.
     """
     manifest = recording.manifest
     groups = [
         ("Recording", _recording(recording)),
         ("Machine", _machine(manifest)),
         *((_jvm_heading(manifest, i), _jvm(jvm)) for i, jvm in enumerate(manifest.jvms[:_MAX_JVMS])),
-        ("Trust", _trust(manifest, stolen_ns)),
+        ("Trust", _trust(manifest, stolen_ns, others_ns)),
     ]
     left = len(manifest.jvms) - _MAX_JVMS
     if left > 0:
@@ -146,7 +147,7 @@ def _jvm(jvm: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _trust(manifest: Manifest, stolen_ns: int | None) -> list[tuple[str, str]]:
+def _trust(manifest: Manifest, stolen_ns: int | None, others_ns: int | None) -> list[tuple[str, str]]:
     losses = manifest.losses
     lost = f"{losses.events:,} records in {losses.spans:,} spans" if losses.events else "none"
     rows = [
@@ -156,7 +157,9 @@ def _trust(manifest: Manifest, stolen_ns: int | None) -> list[tuple[str, str]]:
             "stolen by the host",
             _per_cpu(manifest.steal_ns) if stolen_ns is None else f"{duration(stolen_ns)} of {_RAN}",
         ),
-        ("other processes ran, headway's recorder among them", _per_cpu(manifest.other_ns)),
+        ("other processes ran, headway's recorder among them", _per_cpu(manifest.other_ns))
+        if others_ns is None
+        else ("other processes ran, without headway", duration(others_ns)),
     ]
     # Those that failed first: they are what a reader must not miss.
     checks = sorted(manifest.invariants, key=lambda each: each.ok)

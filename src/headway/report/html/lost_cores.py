@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.causes import CAUSES, TITLES
@@ -12,12 +13,15 @@ from headway.analyses.lost_cores.speedup_stack import speedup_stack
 from headway.analyses.lost_cores.text import is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, USED, Account, Loss, Why
 from headway.analyses.scheduling.activity import no_scheduling
-from headway.analyses.scheduling.bottle_graph import BottleGraph, bottle_graph
+from headway.analyses.scheduling.bottle_graph import Bottle, BottleGraph, bottle_graph
 from headway.report.analysis import View
 from headway.report.html.flame_pack import json_bytes, visible
 from headway.report.html.text import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.analyses.critical_path.types import PathThread
     from headway.analyses.overview import Overview
     from headway.store import Recording
 
@@ -105,9 +109,17 @@ def _text(text: str | None, chars: int) -> str | None:
     return None if text is None else cut(visible(text), chars)
 
 
+def _distinct_names(threads: Sequence[Bottle | PathThread], chars: int) -> list[str]:
+    """Return the names of threads; those that several have, as in several processes, with their number for the kernel."""
+    names = [cut(visible(each.name), chars) for each in threads]
+    times = Counter(names)
+    return [f"{name} (tid {each.tid})" if times[name] > 1 else name for name, each in zip(names, threads, strict=True)]
+
+
 def _path_values(path: CriticalPath, chars: int) -> dict[str, Any]:
     """Return the path by state and by thread; what is left out of the threads is one row."""
-    threads = [[cut(visible(each.name), chars), each.ns] for each in path.by_thread[:MAX_PATH_ROWS]]
+    shown = path.by_thread[:MAX_PATH_ROWS]
+    threads = [[name, each.ns] for name, each in zip(_distinct_names(shown, chars), shown, strict=True)]
     if rest := path.by_thread[MAX_PATH_ROWS:]:
         threads.append([f"{len(rest)} other threads", sum(each.ns for each in rest)])
     states = [[state, STATES.get(state, ""), ns] for state, ns in path.by_state]
@@ -129,7 +141,9 @@ def _bins(found: Why) -> tuple[int, dict[str, list[int]]]:
 def bottles(graph: BottleGraph, chars: int = 120) -> list[dict[str, Any]]:
     """Return the boxes of the bottle graph, highest first; past MAX_BOTTLES they share one of their mean width."""
     ranked = sorted(graph.bottles, key=lambda box: -box.height_ns)
-    plain = [(cut(visible(box.name), chars), box.kind, box.height_ns, box.width, 1) for box in ranked[:MAX_BOTTLES]]
+    shown = ranked[:MAX_BOTTLES]
+    names = _distinct_names(shown, chars)
+    plain = [(name, box.kind, box.height_ns, box.width, 1) for name, box in zip(names, shown, strict=True)]
     if rest := ranked[MAX_BOTTLES:]:
         height = sum(box.height_ns for box in rest)
         kinds = {box.kind for box in rest}

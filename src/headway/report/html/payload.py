@@ -62,6 +62,7 @@ def _payload(
     recording: Recording, found: Overview, states: Lanes, views: Sequence[View], added: Sections
 ) -> dict[str, Any]:
     manifest = recording.manifest
+    account = found.why.account if found.why is not None else None
     of_views = [notice for view in views for notice in view.notices]
     return {
         "version": 1,
@@ -82,7 +83,7 @@ def _payload(
         "threads": lane_values(states, found.threads.count),
         "phases": _phases(recording),
         "sections": added[0],
-        "facts": facts(recording, found.why.account.stolen_ns if found.why is not None else None),
+        "facts": facts(recording, *((account.stolen_ns, account.other_processes_ns) if account is not None else ())),
     }
 
 

@@ -14,7 +14,7 @@ from headway.errors import HeadwayError, Notice
 from headway.report.html.flame_pack import visible
 from headway.report.html.text import cut
 from headway.store import directory as directories
-from headway.store.files import open_named, open_there
+from headway.store.files import open_in_directory, open_named
 
 AROUND = 5
 """Lines shown before and after the place."""
@@ -179,4 +179,4 @@ def _open(path: Path) -> int:
     if path.is_symlink() and not directories.is_untrusted_user(path.lstat().st_uid):
         path = path.parent / os.readlink(path)
     with directories.open_entry(path) as place:
-        return open_there(place)
+        return open_in_directory(place)

@@ -15,6 +15,7 @@ def memory_json(found: MemoryAnswer) -> dict[str, Any]:
         "wall_ns": found.wall_ns,
         "cpu_ns": found.cpu_ns,
         "steady_state": None if found.steady_state is None else asdict(found.steady_state),
+        "memory_intensive": found.intensive,
         "figures": {each.name: _figure(each) for each in found.figures},
         "warnings": [notice.as_json() for notice in found.notices],
     }

@@ -41,6 +41,7 @@ def _run(run: NodeRun) -> dict[str, Any]:
         "cpu_ns": run.cpu_ns,
         "llc_read_miss_pct": run.miss_pct.get("read"),
         "llc_write_miss_pct": run.miss_pct.get("write"),
+        "remote_load_pct": run.miss_pct.get("remote"),
     }
 
 
@@ -58,6 +59,7 @@ def _program(each: ProgramClass) -> dict[str, Any]:
         "second_node": None if each.second_node is None else asdict(each.second_node),
         "evidence": [asdict(evidence) for evidence in each.evidence],
         "undetermined": each.undetermined,
+        "phases": [asdict(phase) for phase in each.phases],
         "memory": {column: asdict(placed) for column, placed in each.memory.items()},
         "memory_intensive": each.memory_intensive,
     }

@@ -13,11 +13,13 @@ from headway.analyses.common.causes import TITLES
 from headway.analyses.common.units import core_time, duration, percent, significant
 from headway.analyses.lost_cores.text import SMALL, cores_text, idle_sentence, is_worth_a_line, place_text
 from headway.errors.plurals import counted
+from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
     from headway.analyses.lost_cores.types import Account, Loss
     from headway.analyses.overview import Finding, Overview
     from headway.analyses.scheduling.recording_cost import RecordingCost
+    from headway.analyses.scheduling.threads import Threads
 
 LEAST_LOSS = 0.01
 """A loss is worth a sentence when it is this part of the core time,"""
@@ -25,6 +27,8 @@ LEAST_GAIN = 0.05
 """or when the program would likely be this much faster without it."""
 LEAST_TIMED = 20
 """One call of a lock hook in 64 is timed: the number of those varies by its root, so fewer give no estimate of all."""
+CROWDED = 0.5
+"""Others kept a program from the cores when they had this part of them, and its threads were ready for this part of the time."""
 BUSY = 0.7
 """A program that used this part of the cores is a matter of its code, not of its waiting."""
 _NEXT = {
@@ -54,15 +58,23 @@ _NEXT = {
 }
 
 
-def closing(found: Overview, name: str) -> list[str]:
-    """Return the three sentences; fewer where the recording has no account of the cores. `name`: of the recording."""
+def closing(found: Overview, name: str, cut: str = "") -> list[str]:
+    """Return the three sentences; fewer where the recording has no account of the cores.
+
+    `name`: of the recording; `cut`: what ended it before its program ended by itself, '' for a whole run.
+    """
     if found.why is None:
         return []  # the findings say why nothing is known of the cores
     account = found.why.account
     first = _first(account)
     locks = next((each for each in found.findings if each.id == "locks"), None)
-    following = _next(account, first, is_locks=locks is not None)
-    return [_cores(account), _cost(account, first, locks), f"Next: {following.format(name=shlex.quote(name))}"]
+    kept = _kept_from_cores(found.threads, account, locks) if first is None and not idle_sentence(account) else ""
+    following = _next(account, first, is_locks=locks is not None and not kept)
+    return [
+        _cores(account, cut),
+        kept or _cost(account, first, locks),
+        f"Next: {following.format(name=shlex.quote(name))}",
+    ]
 
 
 def cost_line(cost: RecordingCost) -> str:
@@ -106,10 +118,10 @@ def _used(account: Account) -> int:
     return sum(ns for kind, ns in account.used_ns.items() if kind != "headway")
 
 
-def _cores(account: Account) -> str:
+def _cores(account: Account, cut: str) -> str:
     wall = account.wall_ns or 1
     text = f"The program used {significant(_used(account) / wall)} of {cores_text(account.cores)}"
-    text += f" on average, for {duration(account.wall_ns)}"
+    text += f" on average, for {duration(account.wall_ns)}{f', {cut}' if cut else ''}"
     taken = ((account.stolen_ns or 0, "the host took"), (account.other_processes_ns or 0, "other processes had"))
     others = [f"{who} {significant(ns / wall)}" for ns, who in taken if ns >= 0.05 * account.core_ns]
     return f"{text}; {' and '.join(others)}." if others else f"{text}."
@@ -139,6 +151,26 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     if first.doubts:
         text += f" (in doubt: {', '.join(first.doubts)})"
     return f"{text}."
+
+
+def _kept_from_cores(threads: Threads, account: Account, locks: Finding | None) -> str:
+    """Return for how long threads waited for cores that others had, where that is more than all else; '' elsewhere.
+
+    More threads than cores wait for each other, whatever others do: as long as their number explains, all added up.
+    """
+    rows = [each for each in threads.rows if each.kind in PROGRAM]
+    ready_ns, ran_ns = sum(each.runnable_ns or 0 for each in rows), sum(each.running_ns or 0 for each in rows)
+    waited_ns = 0 if locks is None else locks.figures.get("parking_thread_time_ns") or 0
+    others_ns = account.other_processes_ns or 0
+    own_ns = min(max(round(ran_ns + ready_ns - account.core_ns), 0), ready_ns)
+    least_ns = max(ran_ns, waited_ns, CROWDED * account.wall_ns)
+    if others_ns < CROWDED * account.core_ns or ready_ns - own_ns <= least_ns:
+        return ""
+    own = f" ({duration(own_ns)} of it for each other)" if own_ns else ""
+    return (
+        "Other programs kept it from the cores: its threads were ready to run, and waited for one, for "
+        f"{duration(ready_ns)} in all{own}, and ran for {duration(ran_ns)}."
+    )
 
 
 def _little(account: Account) -> str:

@@ -17,6 +17,7 @@ from headway.analyses.lost_cores.text import (
     idle_sentence,
     is_worth_a_line,
     method_text,
+    others_sentence,
     sentence,
     thread_text,
 )
@@ -62,6 +63,8 @@ def render_why(result: Why, console: Console, name: str = "NAME.headway") -> Non
 
 def render_account(account: Account, console: Console) -> None:
     """Print the sentence, the largest causes and the evidence of the first of them."""
+    if others := others_sentence(account):
+        print_line(console, others, bullet="*")
     if idle := idle_sentence(account):
         print_line(console, idle, bullet="*")
     print_line(console, sentence(account), bullet="*")

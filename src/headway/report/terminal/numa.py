@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from headway.analyses.numa.types import ClassComparison, ClassEvidence, NumaAnswer, Placed, ProgramClass
+    from headway.analyses.numa.types import ClassComparison, ClassEvidence, NumaAnswer, Placed, ProgramClass, SecondNode
 
 _QUESTIONS = {PARALLELISM: "parallelism", DEPENDENCIES: "data dependencies", LOCALITY: "bound by locality"}
-_MOST_DIFFERENCES = 20
+_MOST_DIFFERENCES, _MOST_ALIKE = 20, 4
 _NEAR = "~"
 _NOT_DETERMINED = f"; {UNKNOWN} is not determined"
 
@@ -79,6 +79,13 @@ def _answer(each: ProgramClass, question: str) -> str:
     return "" if each.answer(PARALLELISM) == SINGLE else UNKNOWN
 
 
+def _second_node(found: SecondNode) -> str:
+    """Return how fast published programs of the same classes are on two nodes."""
+    alike = "the same classes" if found.by_all_classes else "the classes that are determined"
+    named = joined(found.programs) if len(found.programs) <= _MOST_ALIKE else f"{len(found.programs)} programs"
+    return f"published programs of {alike} on two nodes: {found.slowest:g}x to {found.fastest:g}x ({named})"
+
+
 def _with_other(each: ClassEvidence) -> str:
     """Return a figure as words, with the class whose border it is near."""
     return f"{each.text} (near to {each.other})" if each.other is not None else each.text
@@ -97,6 +104,9 @@ def class_sentences(each: ProgramClass) -> Iterator[str]:
     if each.guideline is not None:
         yield f"Guideline {each.guideline}: {each.advice[0]}."
         yield from (f"\u2192 {text}." for text in each.advice[1:])
+    if each.second_node is not None:
+        text = _second_node(each.second_node)
+        yield f"{text[0].upper()}{text[1:]}."
     yield from (f"Not determined: {text}." for text in each.undetermined)
 
 
@@ -120,8 +130,7 @@ def _print_one(each: ProgramClass, console: Console) -> None:
         for text in each.advice:
             print_line(console, text, bullet="  ->")
     if each.second_node is not None:
-        speeds = f"{each.second_node.slowest:g}x to {each.second_node.fastest:g}x"
-        print_line(console, f"published programs of the same classes on two nodes: {speeds}", bullet="*")
+        print_line(console, _second_node(each.second_node), bullet="*")
     if each.memory:
         _print_memory(each, each.memory, console)
 

@@ -13,7 +13,7 @@ from headway.report.terminal.sections import cell_text
 from headway.report.terminal.tables import make_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console, JustifyMethod
 
@@ -24,12 +24,12 @@ LEAST_NAMES = 14
 _GAP = 2
 
 
-def render_objects(section: Section, names: int, console: Console) -> None:
-    """Print a section whose table's first columns, so many, are names."""
+def render_objects(section: Section, names: Callable[[Table], int], console: Console) -> None:
+    """Print a section; of each table so many of the first columns are names."""
     for sentence in section.sentences:
         print_line(console, sentence, bullet="*")
     for table in section.tables:
-        _print_table(table, names, console)
+        _print_table(table, names(table), console)
     print_notices(console, section.notices)
 
 
@@ -41,8 +41,13 @@ def _print_table(table: Table, names: int, console: Console) -> None:
     heads: list[tuple[str, JustifyMethod]] = [(name, "left") for name in table.columns[:names]]
     heads += [(name, "right") for name in table.columns[names:]]
     shown = make_table(*heads, title=table.title)
-    for row in cells:
-        shown.add_row(*map(shortened, row, fitted), *row[names:])
+    full = [tuple(row[:names]) for row in cells]
+    short = [tuple(map(shortened, row, fitted)) for row in full]
+    for column in shown.columns[:names]:
+        column.overflow = "fold"  # beside wide figures names may get less room than they were shortened to
+    # Rows that read alike say nothing: then names are whole, in as many lines as they take.
+    for row, name in zip(cells, short if len(set(short)) == len(set(full)) else full, strict=True):
+        shown.add_row(*name, *row[names:])
     print_table(console, shown)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.analyses.common.causes import CAUSES
+from headway.analyses.common.causes import BLOCKED, CAUSES, FEW, SERIAL
 from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.whatif.predicted_run import CORES
 from headway.errors.plurals import counted
@@ -13,15 +13,21 @@ from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
 from headway.report.terminal.notices import ALL, print_notices
 from headway.report.terminal.tables import make_table
-from headway.report.terminal.whatif_account import predicted_text, render_predicted_accounts, title_of
+from headway.report.terminal.whatif_account import limit_of, predicted_text, render_predicted_accounts
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from headway.analyses.whatif.types import UnchangedRun, WhatIf
+    from headway.analyses.whatif.types import Predicted, UnchangedRun, WhatIf
 
 _CORES = "for most of the time as many threads are ready as there are cores, or more"
+_READY = {
+    SERIAL: "one thread is ready",
+    FEW: "fewer threads are ready than there are cores",
+    BLOCKED: "no thread is ready",
+}
+"""What the number of ready threads says of a run whose lost cores are not known."""
 
 
 def render_whatif(result: WhatIf, console: Console) -> None:
@@ -36,10 +42,9 @@ def render_whatif(result: WhatIf, console: Console) -> None:
         print_line(
             console, f"the best of {counted(result.tried, 'change')} and pairs of changes that were tried", bullet=" "
         )
-    for cause in dict.fromkeys(each.next_cause for each in result.predicted):
-        if cause is not None:
-            meaning = _CORES if cause == CORES else CAUSES[cause]
-            print_line(console, f"{title_of(cause)}: {meaning}{_places(result, cause)}", bullet=" ")
+    limits = (f"{limit_of(each)}: {_meaning(each, result)}" for each in result.predicted if each.next_cause is not None)
+    for text in dict.fromkeys(limits):
+        print_line(console, text, bullet=" ")
     render_predicted_accounts(result.predicted, result.replays[0].recorded_cores, console)
     print_notices(console, result.notices, also=ALL)
 
@@ -65,14 +70,25 @@ def _table(result: WhatIf) -> Table:
         ("limited by", "left"),
         title="Wall time after a change, on a machine that runs nothing else",
     )
+    table.columns[0].overflow = "fold"  # two pairs may begin alike
     recorded = result.replays[0].recorded_cores
     for each in result.predicted:
         row = (duration(each.wall_ns), duration(each.low_ns), duration(each.high_ns))
         which = (Path(each.path).name,) if has_others else ()
-        table.add_row(
-            predicted_text(each, recorded), *which, *row, f"{significant(each.speedup)}x", title_of(each.next_cause)
-        )
+        table.add_row(predicted_text(each, recorded), *which, *row, f"{significant(each.speedup)}x", limit_of(each))
     return table
+
+
+def _meaning(each: Predicted, result: WhatIf) -> str:
+    """Return what it means that a cause limits a predicted run, with its places; without an account, what is known of it."""
+    cause = each.next_cause or ""
+    if cause == CORES:
+        return _CORES
+    if each.without_account is None:
+        return CAUSES[cause] + _places(result, cause)
+    return (
+        f"mostly {_READY[cause]}; what threads wait for then is not known without an account ({each.without_account})"
+    )
 
 
 def _places(result: WhatIf, cause: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headway.analyses.common.causes import TITLES
+from headway.analyses.common.causes import BLOCKED, TITLES, UNKNOWN
 from headway.analyses.common.units import core_time, duration, percent, significant
 from headway.analyses.lost_cores.text import place_text
 from headway.analyses.whatif.ranking import PAIR_GAINS
@@ -31,6 +31,12 @@ _SMALL = 0.001
 def title_of(cause: str | None) -> str:
     """Return what limits a run in two or three words; '' where nothing does."""
     return "" if cause is None else TITLES.get(cause, cause)
+
+
+def limit_of(each: Predicted) -> str:
+    """Return what limits a predicted run in two or three words; unknown if it has no account of what its threads wait for."""
+    is_unknown = each.without_account is not None and each.next_cause == BLOCKED
+    return TITLES[UNKNOWN] if is_unknown else title_of(each.next_cause)
 
 
 def predicted_text(each: Predicted, recorded_cores: int) -> str:

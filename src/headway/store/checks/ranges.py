@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
-from headway.store import causal_tables
+from headway.model.line_distances import LINE_DISTANCES
+from headway.model.machine_limits import MOST_MEMORY_NODES
+from headway.store.schemas import causal
 from headway.store.table_types import Column, TableSchema
 
 YEAR_NS = 366 * 86_400_000_000_000
@@ -26,24 +28,31 @@ MOST_NOT_ON_RECORD = 1 << 20
 """So many more ids than rows of their table may there be: records of some are lost."""
 
 _MOMENTS = frozenset(
-    ("ns", "start_ns", "end_ns", "first_ns", "last_ns", "died_ns", "waking_ns", "bin_start_ns", "last_hit_ns")
+    (
+        "ns",
+        "start_ns",
+        "end_ns",
+        "first_ns",
+        "last_ns",
+        "died_ns",
+        "waking_ns",
+        "bin_start_ns",
+        "last_hit_ns",
+        "java_end_ns",
+    )
 )
 _INTERVALS = frozenset(
     ("dur_ns", "blocked_ns", "runnable_ns", "running_ns", "exec_ns", "other_ns", "collecting_ns", "period_ns")
 )
 """Lengths of one thread's, one CPU's or one phase's time: none is longer than the machine has been up. Others are sums."""
 IDS: Mapping[str, str] = {
-    **dict.fromkeys(("thread_id", "waker_id", "waker_thread_id", "owner_thread_id"), "thread"),
+    **dict.fromkeys(("thread_id", "waker_id", "waker_thread_id", "owner_thread_id", "other_thread_id"), "thread"),
     **dict.fromkeys(("stack_id", "waker_stack_id", "first_stack_id"), "stack"),
     **{"frame_id": "frame", "blocker_id": "blocker"},
 }
 """Columns that number the rows of a table, or refer to them: arrays are made by these."""
 UNIQUE_IDS = frozenset(("thread", "frame", "blocker"))
 """Tables of which each row has an id of its own: with one twice, what joins them counts all twice, or never ends."""
-_ANYTHING = frozenset(
-    ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
-)
-"""Columns whose values nothing is computed from, or that may well be negative."""
 _COUNTS = ("active_", "running_")
 """How columns begin that count threads at one time: none of them is unknown, and arrays are made by these, too."""
 _EVENTS = ("count_", "uncounted_")
@@ -59,6 +68,7 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("thread", "kind"): frozenset(kind.value for kind in Kind),
     ("blocker", "kind"): frozenset(BLOCKER_KINDS.values()),
     ("block", "kind"): frozenset(BLOCKER_KINDS.values()),
+    ("line_share", "distance"): frozenset(LINE_DISTANCES),
 }
 """Columns of a known set of words, where analyses have one case for each."""
 _LONG_TEXTS = frozenset((("jvm", "value"),))
@@ -77,6 +87,12 @@ class Range:
     sums: bool = False
     words: frozenset[str] | None = None
     longest_bytes: int = LONGEST_TEXT_BYTES
+
+
+_ANYTHING = ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
+"""Columns whose values nothing is computed from, or that may well be negative."""
+_FIXED: Mapping[str, Range] = {**dict.fromkeys(_ANYTHING, Range()), "node": Range(0, MOST_MEMORY_NODES - 1)}
+"""Of memory nodes answers have a column for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,7 @@ class RangeFacts:
 def range_of(table: TableSchema, column: Column, facts: RangeFacts) -> Range:
     """Return the range of a column."""
     name = column.name
-    if table in causal_tables.ALL:  # of several runs, maybe of several boots: the span is that of the last one
+    if table in causal.ALL:  # of several runs, maybe of several boots: the span is that of the last one
         facts = RangeFacts(None, facts.rows)
     if column.type == "VARCHAR":
         longest = LONGEST_TEXT_BYTES if (table.name, name) in _LONG_TEXTS else LONGEST_NAME_BYTES
@@ -111,8 +127,8 @@ def range_of(table: TableSchema, column: Column, facts: RangeFacts) -> Range:
         return Range(0, facts.latest_ns - facts.earliest_ns, sums=True)
     if name in IDS:  # what numbers its own table's rows has no marks for "unknown"
         return Range(0 if IDS[name] == table.name else -2, facts.rows.get(IDS[name], 0) + MOST_NOT_ON_RECORD - 1)
-    if name in _ANYTHING:
-        return Range(-LARGEST - 1, LARGEST)
+    if name in _FIXED:
+        return _FIXED[name]
     if name in _DIFFERENCES:
         return Range(-LARGEST_SUM, LARGEST_SUM, sums=name not in _NOT_SUMMED)
     if column.type == "DOUBLE":

@@ -1,5 +1,6 @@
 package java.lang;
 
+import java.lang.reflect.Array;
 import jdk.internal.access.SharedSecrets;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
@@ -38,12 +39,14 @@ public final class HeadwayCount0 {
   private static final long RANDOM_STEP = 0x9E3779B97F4A7C15L;
   private static final int HASH_MASK = 0x7FFFFFFF;
 
-  // As in object_ids.h. A hash is a number times an odd one, so that hashes look as random as the JVM's.
+  // As in object_ids.h. A hash is a number times an odd one, its high bits mixed into its low ones: hash tables that look at the
+  // low ones alone (IdentityHashMap) would else have every 1,024th object in one place.
   private static final int MOST_IDS = 1 << 28;
   private static final int CHUNK_SHIFT = 10;
   private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
   private static final int SPREAD = 0x9E3779B1;
   private static final int GATHER = inverse(SPREAD);
+  private static final int MIX_SHIFT = 15; // not 16, by which HashMap would take it out again
 
   private static final Unsafe U = Unsafe.getUnsafe();
   private static final long THREAD_ID = U.objectFieldOffset(Thread.class, "tid"); // getId() may be overridden
@@ -52,10 +55,9 @@ public final class HeadwayCount0 {
   private static final long BLOCKS = blocks();
 
   /**
-   * Where counting is in windows a byte for each counter, and behind them one for each row of accesses by owner: 1 if it is
-   * counted at present, else 2; null: everything is counted always. Compilers take the bytes for constants, so that code
-   * between windows is as fast as without counts. The agent therefore retransforms this class, which changes nothing but
-   * makes the JVM discard all code that was compiled with it, whenever it has changed them.
+   * Where counting is in windows a byte for each counter: 1 if it counts at present, else 2; null: all count always. Compilers
+   * take the bytes for constants, so that code between windows is as fast as without counts. Whenever the agent has changed
+   * them it retransforms this class, which changes nothing in it, but makes the JVM discard all code that was compiled with it.
    */
   @Stable private static final byte[] SWITCHES = hasWindows() ? openSwitches() : null;
 
@@ -66,6 +68,7 @@ public final class HeadwayCount0 {
 
   private static final long CHUNKS = IDS + MOST_IDS; // who has taken each chunk of numbers
   private static final long GIVEN = CHUNKS + (MOST_IDS >> CHUNK_SHIFT);
+  private static final long HAS_UNNOTED = GIVEN + 8; // whether a method has run that writes without a note of who
   private static final boolean COUNTS_ALLOCATORS = countsAllocators();
 
   /** Where the generator of identity hashes is in a thread of the JVM's; below 0: owners are not asked for, or not known. */
@@ -77,9 +80,17 @@ public final class HeadwayCount0 {
   /** Whether it is there as well while a thread has locked the object and none waits. */
   private static final boolean IS_KEPT_IN_LOCKED = HASH_SHIFT >= 0 && isKeptInLocked();
 
+  /** For each place that is written to a word: where it is in its object; 0: cache lines are not asked for. */
+  private static final long PLACES = places();
+
+  private static final int SCALE_SHIFT = 16; // in the word of elements: where the first is, and above that the shift of an index
+
   static {
     if (GENERATOR >= 0) {
       ownersWork(HASH_SHIFT >= 0 && isSteered());
+    }
+    if (PLACES != 0) {
+      linesWork(areWhereHandlesLead());
     }
   }
 
@@ -90,7 +101,7 @@ public final class HeadwayCount0 {
   private static native boolean hasWindows();
 
   private static byte[] openSwitches() {
-    byte[] switches = new byte[4 * MIDDLE];
+    byte[] switches = new byte[2 * MIDDLE];
     java.util.Arrays.fill(switches, (byte) 1);
     return switches;
   }
@@ -106,6 +117,23 @@ public final class HeadwayCount0 {
   private static native long generator();
 
   private static native void ownersWork(boolean work);
+
+  private static native long places();
+
+  /** Unsafe.arrayBaseOffset, which returns an int or a long. */
+  private static native long arrayBase(Class<?> type);
+
+  private static native boolean isAt(Object array, long offset, long expected);
+
+  private static native void linesWork(boolean work);
+
+  private static native Class<?> declaring(Object object, int place);
+
+  private static native String fieldName(int place);
+
+  private static native void placeIs(Class<?> declaring, int place, long word);
+
+  private static native void wrote(Object object, long offset, int place, long thread);
 
   @ForceInline
   @Hidden
@@ -144,9 +172,6 @@ public final class HeadwayCount0 {
   @ForceInline
   @Hidden
   public static void touch(Object object, int row) {
-    if (SWITCHES != null && SWITCHES[3 * MIDDLE + row] != 1) {
-      return;
-    }
     if (object == null) {
       return;
     }
@@ -156,6 +181,15 @@ public final class HeadwayCount0 {
       touchById(object, row, block);
     } else {
       note(block, row, ownerOf(object), U.getLong(block + OWNER_AT));
+    }
+  }
+
+  /** A method begins that has writes without a call of touch: who writes last there is not noted. */
+  @ForceInline
+  @Hidden
+  public static void unnoted() {
+    if (IDS != 0 && U.getByte(HAS_UNNOTED) == 0) {
+      U.putByte(HAS_UNNOTED, (byte) 1);
     }
   }
 
@@ -176,7 +210,7 @@ public final class HeadwayCount0 {
     if (hash == 0 && isWrite) {
       hash = numbered(object, block, OTHER_IDS_AT, 0); // of the JDK's making: from now on it has a last writer
     }
-    int id = hash == 0 ? 0 : (hash * GATHER) & HASH_MASK;
+    int id = idOf(hash);
     boolean isOurs = id != 0 && id < U.getInt(GIVEN);
     int allocator = isOurs ? U.getByte(CHUNKS + (id >> CHUNK_SHIFT)) & 0xFF : hash == 0 ? 0 : FOREIGN;
     int last = isOurs ? U.getByteOpaque(null, IDS + id) & 0xFF : 0;
@@ -232,7 +266,7 @@ public final class HeadwayCount0 {
       if (hash != 0) {
         return hash;
       }
-      nobodys = ((MOST_IDS | (nobodys & (MOST_IDS - 1))) * SPREAD) & HASH_MASK; // of a number that is never given
+      nobodys = hashOfId(MOST_IDS | (nobodys & (MOST_IDS - 1))); // of a number that is never given
     }
     return steered(object, carrier, nobodys);
   }
@@ -255,12 +289,26 @@ public final class HeadwayCount0 {
     int next = id + 1;
     // Before the object has the number, so that no error at the end of the stack has two objects share one.
     U.putLong(block + at, (next & CHUNK_MASK) == 0 ? 0 : next);
-    int wanted = (id * SPREAD) & HASH_MASK;
+    int wanted = hashOfId(id);
     int hash = steered(object, carrier(Thread.currentThread()), wanted);
     if (hash != wanted) {
       U.putLong(block + at, id);
     }
     return hash;
+  }
+
+  @ForceInline
+  @Hidden
+  private static int hashOfId(int id) {
+    int spread = (id * SPREAD) & HASH_MASK;
+    return spread ^ spread >>> MIX_SHIFT;
+  }
+
+  /** The number of which that is the hash; 0: of none. */
+  @ForceInline
+  @Hidden
+  private static int idOf(int hash) {
+    return ((hash ^ hash >>> MIX_SHIFT ^ hash >>> 2 * MIX_SHIFT) * GATHER) & HASH_MASK;
   }
 
   private static int inverse(int odd) {
@@ -336,6 +384,73 @@ public final class HeadwayCount0 {
         madeAll(each);
       }
     }
+  }
+
+  // --- cache lines ---
+
+  /** A field of the object is about to be written. */
+  @ForceInline
+  @Hidden
+  public static void wroteField(Object object, int place) {
+    if (object == null) {
+      return;
+    }
+    long word = U.getLong(PLACES + ((long) (place + MIDDLE) << 3));
+    if (word == 0) {
+      word = firstWrite(object, place);
+    }
+    if (word > 0) {
+      wrote(object, word, place, U.getLong(carrier(Thread.currentThread()), THREAD_ID));
+    }
+  }
+
+  /** An element of the array is about to be written. */
+  @ForceInline
+  @Hidden
+  public static void wroteElement(Object array, int index, int place) {
+    if (array == null || index < 0 || index >= Array.getLength(array)) {
+      return;
+    }
+    long word = U.getLong(PLACES + ((long) (place + MIDDLE) << 3));
+    if (word == 0) {
+      word = firstWrite(array, place);
+    }
+    if (word > 0) {
+      long offset = (word & ((1 << SCALE_SHIFT) - 1)) + ((long) index << (word >>> SCALE_SHIFT));
+      wrote(array, offset, place, U.getLong(carrier(Thread.currentThread()), THREAD_ID));
+    }
+  }
+
+  /** Where the place is; below 0: not known, or not now, as memory or the stack has run out, which is no error of the program's. */
+  @Hidden
+  private static long firstWrite(Object object, int place) {
+    try {
+      Class<?> declaring = declaring(object, place);
+      if (declaring == null) {
+        return -1;
+      }
+      long word =
+          declaring.isArray()
+              ? arrayBase(declaring)
+                  | (long) Integer.numberOfTrailingZeros(U.arrayIndexScale(declaring)) << SCALE_SHIFT
+              : U.objectFieldOffset(declaring, fieldName(place));
+      if (word > 0) { // else there was no stack to look, and the next write looks again
+        placeIs(declaring, place, word);
+      }
+      return word;
+    } catch (Throwable failed) {
+      return -1;
+    }
+  }
+
+  /** Whether handles of objects lead to where they are. A collection may move one meanwhile, but not each time. */
+  private static boolean areWhereHandlesLead() {
+    int found = 0;
+    for (int i = 0; i < 64; i++) {
+      long[] array = {i * RANDOM_STEP, ~i * RANDOM_STEP};
+      found += isAt(array, arrayBase(long[].class) + 8, array[1]) ? 1 : 0;
+    }
+    return found > 60;
   }
 
   // --- whether this JVM keeps identity hashes as we know it ---

@@ -54,11 +54,16 @@ public final class Adjustable {
     }
   }
 
+  /** Computes itself: samples that are taken in it are in none that it calls. */
   private static void parse(int steps) {
-    compute(steps);
+    double x = 2;
+    for (int i = 0; i < steps * 250; i++) {
+      x = x * 1.0000001 + 1e-9;
+    }
+    sink = x > 1e100 ? 1 : x;
   }
 
-  private static void rest(int millis) {
+  static void rest(int millis) {
     if (millis == 0) {
       return;
     }
