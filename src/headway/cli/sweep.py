@@ -60,8 +60,8 @@ Examples:
 @click.option(
     "--keep-warmup",
     is_flag=True,
-    help="Leave nothing out. Else, without --from-marker, iterations at the begin that are slower, while the JIT compiler works, "
-    "are: iterations are told by lines that every run prints as often.",
+    help="Leave nothing out. Without it and --from-marker the first iterations are left out while they are slower and the JIT "
+    "compiler works; lines that every run prints equally often mark the iterations.",
 )
 @click.option(
     "--input",
@@ -92,7 +92,12 @@ Examples:
     metavar="N",
     help="Start a failed run again, up to N times. [0]",
 )
-@click.option("--seed", type=int, metavar="N", help="Of the order of the runs; else of the clock (sweep.json has it).")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Shuffles the runs as another sweep did (sweep.json has its seed). [by the clock]",
+)
 @click.option("--force", is_flag=True, help="Replace a sweep that is there already.")
 @keep_arguments_option
 @click.option(
@@ -110,7 +115,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     programs print goes to files, runs/RUN.out and runs/RUN.err of the sweep, one pair per run: nothing of it appears here.
     headway's progress goes to standard error. No shell starts the commands (for one: sh -c '...'); {{name}} stands for {name}.
 
-    A run whose exit code is not 0 is told, and the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
+    A run whose exit code is not 0 is reported; the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
     and keeps all that is complete; --resume runs what is missing. The exit code is 0 once every run is complete, else 1.
     """
     from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
