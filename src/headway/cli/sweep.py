@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
 
     output = _ProgressOutput()
-    teller = SweepListener(say=output.say, begin=output.begin, end=output.end, progress=output.progress)
+    listener = SweepListener(say=output.say, begin=output.begin, end=output.end, progress=output.progress)
     if resume is not None:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
         if given - {"resume", "regions", "sequential_regions"}:
@@ -129,7 +129,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
                 "with --resume only --region and --sequential-region: the sweep is run as it was planned"
             )
         path = resume.absolute()  # the sweep goes on where it began
-        done = resume_sweep(resume, teller, _regions(options))
+        done = resume_sweep(resume, listener, _regions(options))
     else:
         missing = [f"--{name}" for name in _NEW if not options[name]]
         if missing:
@@ -137,7 +137,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
         from headway.record.series.sweep_plan import plan_sweep
 
         path = options["output"]
-        done = run_sweep(plan_sweep(_wishes(options)), force, teller)
+        done = run_sweep(plan_sweep(_sweep_options(options)), force, listener)
     _note_regions(path)
     if done:
         tell(f"headway: sweep {path} is complete")
@@ -148,7 +148,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
 _FROM_PERSON = click.core.ParameterSource.COMMANDLINE
 
 
-def _wishes(options: dict[str, Any]) -> SweepOptions:
+def _sweep_options(options: dict[str, Any]) -> SweepOptions:
     """Return what the options ask for. Raises HeadwayError HW007, or click.UsageError."""
     from headway.record.series.sweep_plan import SweepOptions
     from headway.record.session.plan import usable_cpus
