@@ -139,6 +139,7 @@ def measure(options: Any, folder: Path) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Compare both builds, print and keep the result; return 0 if no ratio is above the target."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--before", type=Path, required=True, metavar="HEADWAY", help="the other build's command")
     parser.add_argument("--pairs", type=int, help="(9; 3 with --quick)")

@@ -101,7 +101,7 @@ def run(java: Path, jars: list[Path], classes: list[str], spool: Path | None) ->
         reports = [ElementTree.parse(path).getroot() for path in Path(folder).glob("TEST-*.xml")]
     if not reports:
         raise SystemExit(f"no tests ran ({done.returncode}): {done.stderr[-2000:]}")
-    return Suite(outcomes_of(reports), done.returncode, *told(spool))
+    return Suite(outcomes_of(reports), done.returncode, *agent_counts(spool))
 
 
 def outcomes_of(reports: list[ElementTree.Element]) -> dict[str, str]:
@@ -114,7 +114,7 @@ def outcomes_of(reports: list[ElementTree.Element]) -> dict[str, str]:
     return {name: " ".join(sorted(all_)) for name, all_ in outcomes.items()}
 
 
-def told(spool: Path | None) -> tuple[int, int, int]:
+def agent_counts(spool: Path | None) -> tuple[int, int, int]:
     """Return samples, faults and delays by the agent's notes."""
     if spool is None:
         return 0, 0, 0

@@ -77,6 +77,7 @@ def answer_once(path: Path) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     done = against_sum.measured(__doc__, make, compare, {"once": answer_once}, rounds=5, quick_rounds=3)
     if done is None:
         return 0

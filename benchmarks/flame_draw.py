@@ -71,6 +71,7 @@ def measure(browser: Browser, path: Path, rounds: int) -> tuple[dict[str, list[f
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--stacks", type=int, default=100_000)
     parser.add_argument(

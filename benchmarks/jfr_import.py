@@ -67,6 +67,7 @@ def one(kind: str, path: Path) -> None:
 
 
 def measured(kind: str, path: Path) -> dict[str, Any]:
+    """Run one step in a process of its own, and return what it printed."""
     command = ["taskset", "-c", "0", sys.executable, __file__, "--one", kind, str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -118,6 +119,7 @@ LATER_NS = 100_000_000_000
 
 
 def repeats_in(path: Path, size_mb: float) -> int:
+    """Return how often a file of this size repeats the chunks of another one."""
     return max(1, round(size_mb * MB / path.stat().st_size))
 
 
@@ -167,6 +169,7 @@ def once(name: str, path: Path, size_mb: float) -> dict[str, Any]:
 
 
 def compare(name: str, path: Path, size_mb: float, runs: int) -> dict[str, Any]:
+    """Compare headway's reader with the JDK's on one file."""
     short, long = repeated(path, size_mb), repeated(path, 4 * size_mb)
     reads = [measured("read", short) for _ in range(runs)]
     imports = [measured("import", short) for _ in range(runs)]
@@ -210,6 +213,7 @@ def made(kind: str, folder: Path, kept: Path | None) -> Path:
 
 
 def report_once(arguments: argparse.Namespace, folder: Path) -> int:
+    """Print what the import of one long file took."""
     row = once(FILES[arguments.once][0], made(arguments.once, folder, arguments.files), arguments.mb)
     print(
         f"{row['file']}: {row['mb']:.0f} MB, {row['rows']} rows in {row['wall_s']:.0f} s, {row['import_mb_per_s']:.0f} MB "
@@ -222,6 +226,7 @@ def report_once(arguments: argparse.Namespace, folder: Path) -> int:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("KIND", "FILE"), help=argparse.SUPPRESS)
     parser.add_argument("--mb", type=float, default=100.0, help="length of the file")

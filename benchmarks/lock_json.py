@@ -81,6 +81,7 @@ def _indented(module: Any, value: Any) -> bytes:
 
 
 def main() -> int:
+    """Measure each writer and print."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--rows", type=int, help="(1,000,000; 100,000 with --quick)")
     options = parser.parse_args()

@@ -182,6 +182,7 @@ def differing_keys(first: Path, second: Path) -> dict[str, int]:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--before", type=Path, required=True, metavar="HEADWAY", help="the other build's command")
     parser.add_argument("--rows", type=int, help="(1,000,000; 100,000 with --quick)")

@@ -51,6 +51,7 @@ def answer_once(path: Path) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the target is reached."""
     once = {"once": answer_once}
     done = against_sum.measured(__doc__, parallelism_query.make, compare, once, rounds=5, quick_rounds=3)
     if done is None:
@@ -69,6 +70,7 @@ def verdict(result: dict[str, Any]) -> tuple[str, bool]:
 
 
 def show(result: dict[str, Any]) -> None:
+    """Print the table."""
     for name in SHOWN:
         for clock in ("wall", "cpu"):
             row = result[f"{name}_{clock}"]

@@ -138,6 +138,7 @@ def answer_once(path: Path, *, window: bool = False) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     once: dict[str, against_sum.Once] = {"once": answer_once, "once-window": partial(answer_once, window=True)}
     done = against_sum.measured(__doc__, make, compare, once, rounds=9, quick_rounds=5)
     if done is None:
@@ -165,6 +166,7 @@ def verdicts(result: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def show(result: dict[str, Any]) -> None:
+    """Print the table."""
     print(
         f"{result['switches']:,} switches, {result['bytes_per_switch']:.1f} bytes each in slice.parquet (random times)"
     )

@@ -162,6 +162,7 @@ def once(path: str, what: str) -> None:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--samples", type=int, help="samples, and slices (10,000,000; 1,000,000 with --quick)")
     parser.add_argument("--stacks", type=int, default=100_000)

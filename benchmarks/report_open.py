@@ -37,6 +37,7 @@ def open_once(browser: Browser, path: Path) -> float:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the target is reached."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--switches", type=int, default=10_000_000)
     parser.add_argument("--threads", type=int, default=10_000)

@@ -249,7 +249,7 @@ def judged(text: str, error: Error, target: float) -> tuple[str, bool]:
     return f"{text}; undecided: {reason}", False
 
 
-def told_of_these(text: str, off: float) -> tuple[str, bool]:
+def verdict_on_same_runs(text: str, off: float) -> tuple[str, bool]:
     """Return the verdict on the error against the speedup of the same runs: one figure of all of them, without an interval."""
     target = f"target {100 * SPEEDUP_TARGET:.0f} %"
     return f"{text}: {100 * off:+.1f} % (all runs together), {target}", abs(off) <= SPEEDUP_TARGET
@@ -298,7 +298,7 @@ def main() -> int:
                 if options.pairs:
                     verdicts.append(judged(f"computed speedup, {at}, in parts", errors[row["threads"]], SPEEDUP_TARGET))
                 of_these = f"computed speedup, {at}, against that of the same runs"
-                verdicts.append(told_of_these(of_these, off))
+                verdicts.append(verdict_on_same_runs(of_these, off))
             figures[name] = {
                 "speedups": said,
                 "own": own,

@@ -128,6 +128,7 @@ def rank_once(path: Path) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
     done = against_sum.measured(__doc__, make, compare, {"rank": rank_once}, rounds=3, quick_rounds=1)
     if done is None:
         return 0

@@ -29,7 +29,7 @@ AREAS = {
     "5": "Reports and exports",
     "6": "Causal profiling",
     "7": "Machines of several memory nodes",
-    "8": "Objects: who allocates what",
+    "8": "Objects, memory, and predictions by whatif",
 }
 
 

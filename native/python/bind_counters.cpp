@@ -1,3 +1,4 @@
+// Performance events for Python: groups that are opened on CPUs and on threads, and which events count here.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,3 +1,4 @@
+// The eBPF collector for Python. record/collect/capture.py is the only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

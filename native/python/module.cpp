@@ -1,3 +1,4 @@
+// The module headway._native: calls the function of each part of headway that is bound to Python.
 #include "bindings.h"
 
 NB_MODULE(_native, m) {

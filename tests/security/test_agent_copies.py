@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import headway
-from headway.record.request import agent_copies
+from headway.record.request import agent_copies, copies_in_use
 from headway.record.request.agent_copies import AgentCopy, remove_unused, shared_copy
 from headway.record.request.immutable import set_immutable
 from headway.record.request.jvm_options import agent_library
@@ -189,7 +189,7 @@ def everybodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path
     with tempfile.TemporaryDirectory(prefix="copies-", dir="/tmp") as directory:
         Path(directory).chmod(0o1777)
         monkeypatch.setattr(tempfile, "tempdir", directory)
-        monkeypatch.setattr(agent_copies, "_LOOK_LIMIT_S", 60.0)  # a busy machine takes more than the usual 5 s to look
+        monkeypatch.setattr(copies_in_use, "LOOK_LIMIT_S", 60.0)  # a busy machine takes more than the usual 5 s to look
         yield Path(directory)
         make_changeable(*Path(directory).rglob("*"))  # what a test that failed left behind
 

@@ -11,7 +11,7 @@ from headway.analyses.common.units import percent
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.bounds import BoundInputs
 from headway.analyses.lost_cores.grouping import LossRow
-from headway.analyses.lost_cores.losses import ranked
+from headway.analyses.lost_cores.ranking import ranked
 from headway.analyses.lost_cores.replay import saved_ns
 from headway.analyses.lost_cores.types import Account, Loss, Place, Why
 from headway.store import open_recording

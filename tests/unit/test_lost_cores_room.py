@@ -15,7 +15,7 @@ from headway.analyses.lost_cores.bounds import BoundInputs, WaitSummary, WaitTot
 from headway.analyses.lost_cores.course import Course, integral
 from headway.analyses.lost_cores.grouping import LossRow
 from headway.analyses.lost_cores.kernel_times import KernelTimes
-from headway.analyses.lost_cores.losses import _as_if_alone
+from headway.analyses.lost_cores.likely_gains import _as_if_alone
 from headway.analyses.lost_cores.room import possible_ns
 from headway.analyses.lost_cores.slow_side import work_ns
 from headway.store import open_recording

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores import attribution
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.attribution import Attribution, sweep
+from headway.analyses.lost_cores.work_roles import work_roles
 from headway.analyses.waits import pieces
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording
@@ -260,18 +260,18 @@ def test_threads_that_hardly_run_are_background_unless_one_that_runs_waits_for_t
     ]
     found = recording(tmp_path, threads, ALONE)
     none = pieces.load(found)
-    assert attribution.background(found, none).tolist() == [0, 1, 1, 1, 0]
+    assert work_roles(found, none).tolist() == [0, 1, 1, 1, 0]
     # 0 waits for 1, which waits for 2; 3 waits for itself only.
     # Who is needed and hardly runs is told apart (3): it is no stage of a pipeline.
-    assert attribution.background(found, waits((0, 1), (1, 2), (3, 3))).tolist() == [0, 3, 3, 1, 0]
+    assert work_roles(found, waits((0, 1), (1, 2), (3, 3))).tolist() == [0, 3, 3, 1, 0]
 
 
 def test_who_is_waited_for_for_hardly_any_of_its_life_stays_in_the_background(tmp_path: Path) -> None:
     """As a housekeeper is that somebody joins as the program ends: its waits for its time are no losses."""
     found = recording(tmp_path, [thread(0), thread(1, running_ns=MS)], ALONE)
-    assert attribution.background(found, waits((0, 1), wait_ms=4)).tolist() == [0, 1]
-    assert attribution.background(found, waits((0, 1), wait_ms=6)).tolist() == [0, 3]
-    assert attribution.background(found, waits((0, 1), (0, 1), wait_ms=3)).tolist() == [0, 3]
+    assert work_roles(found, waits((0, 1), wait_ms=4)).tolist() == [0, 1]
+    assert work_roles(found, waits((0, 1), wait_ms=6)).tolist() == [0, 3]
+    assert work_roles(found, waits((0, 1), (0, 1), wait_ms=3)).tolist() == [0, 3]
 
 
 def test_a_thread_that_the_jvm_stopped_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_thread_that_the_jvm_stopped_most_of_its_life_is_judged_by_the_rest_of
     runs = slices((0, 70, 2, 0, 60), (1, 70, 1, 0, 60), (2, 70, 2, 0, 60))
     runs = runs.set_column(runs.schema.get_field_index("waker_id"), "waker_id", pa.array([3, 3, 4]))
     found = recording(tmp_path, threads, runs)
-    assert attribution.background(found, pieces.load(found)).tolist()[:3] == [0, 1, 1]
+    assert work_roles(found, pieces.load(found)).tolist()[:3] == [0, 1, 1]
 
 
 def test_a_thread_that_waits_for_a_core_most_of_its_life_is_judged_by_the_rest_of_it(tmp_path: Path) -> None:
@@ -297,14 +297,14 @@ def test_a_thread_that_waits_for_a_core_most_of_its_life_is_judged_by_the_rest_o
         thread(3, running_ns=4 * MS, runnable_ns=None),
     ]
     found = recording(tmp_path, threads, ALONE)
-    assert attribution.background(found, pieces.load(found)).tolist() == [0, 0, 1, 1]
+    assert work_roles(found, pieces.load(found)).tolist() == [0, 0, 1, 1]
 
 
 def test_virtual_threads_are_background_unless_one_that_runs_waits_for_them(tmp_path: Path) -> None:
     found = recording(tmp_path, [thread(0), thread(1, running_ns=MS)], ALONE)
     # 5 and what it waits for are needed; 3 and 4 wait for each other only, 2 is waited for in the background.
     joins = waits((0, 5), (5, 6), (6, -1), (3, 4), (4, 3), (1, 2), (2, -1))
-    assert attribution.background(found, joins).tolist() == [0, 1, 1, 1, 1, 0, 0]
+    assert work_roles(found, joins).tolist() == [0, 1, 1, 1, 1, 0, 0]
 
 
 def test_who_joins_an_ancestor_watches_and_who_joins_its_children_does_not(tmp_path: Path) -> None:
@@ -314,10 +314,10 @@ def test_who_joins_an_ancestor_watches_and_who_joins_its_children_does_not(tmp_p
         for number, parent in ((1, 0), (2, 1), (3, 77))
     )
     found = recording(tmp_path, [main, child, grandchild, stranger], ALONE)
-    assert attribution.background(found, waits((0, 1), (1, 2))).tolist() == [1, 1, 1, 1]
-    assert attribution.background(found, waits((2, 0), (3, 0))).tolist() == [1, 1, 2, 1]
+    assert work_roles(found, waits((0, 1), (1, 2))).tolist() == [1, 1, 1, 1]
+    assert work_roles(found, waits((2, 0), (3, 0))).tolist() == [1, 1, 2, 1]
     locked = waits((2, 0), cause="lock_contention")
-    assert attribution.background(found, locked).tolist() == [1, 1, 1, 1], "a lock is no end of a thread"
+    assert work_roles(found, locked).tolist() == [1, 1, 1, 1], "a lock is no end of a thread"
 
 
 def test_probes_tell_how_many_cores_a_thread_keeps_idle(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+// The page of a recording: its views from the verdict to the messages, and the links between them.
+
 import { useMemo, useState } from "preact/hooks";
 import { Histogram } from "./charts/histogram";
 import { Placements } from "./charts/placements";
@@ -19,6 +21,7 @@ import { coresText, Page } from "./ui/page";
 import { Missing, Section } from "./ui/section";
 import { Verdict } from "./ui/verdict";
 
+/** The page of one recording. */
 export function App({ payload }: { payload: Payload }) {
   const [span, setSpan] = useState({ from: 0, to: payload.wall_ns });
   const [lock, setLock] = useState<string | null>(null);

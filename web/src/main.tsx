@@ -1,3 +1,5 @@
+// The entry point of every page: reads the payload, and draws the page that it is for.
+
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import { App } from "./app";

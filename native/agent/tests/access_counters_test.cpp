@@ -1,3 +1,4 @@
+// Counters of reads and writes: which number a class has, which thread's memory counts, and what finds no room.
 #include "agent/objects/access_counters.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// Sums of allocations: from many threads at once, past the table's room, and from samples.
 #include "agent/objects/allocation_table.h"
 
 #include <bit>

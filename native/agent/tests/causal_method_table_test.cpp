@@ -1,3 +1,4 @@
+// The hash table of methods: what was put is found while the table grows, and nothing else is.
 #include "agent/causal/common/method_table.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// The agent's option `causal=SPEC`: each key, its default, and what makes no sense.
 #include "agent/causal/common/options.h"
 
 #include "agent/core/options.h"

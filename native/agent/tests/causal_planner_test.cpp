@@ -1,3 +1,4 @@
+// The plan of experiments: turns of lines and of speedups, lengths of experiments, and seeds.
 #include "agent/causal/experiments/controls.h"
 #include "agent/causal/experiments/planner.h"
 

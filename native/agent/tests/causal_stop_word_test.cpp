@@ -1,3 +1,4 @@
+// Where the word lies by which the JVM stops a thread, found in memory that is made here.
 #include "agent/hotspot/stop_word.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The agent's spool file: chunks of many threads, full files and disks, records that a signal interrupts.
 #include "agent/core/chunk_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Tables that number values by their hash: one number for each value, from many threads at once, until they are full.
 #include "agent/core/id_table.h"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// Numbers of objects: each given once, from many threads at once, until there are no more.
 #include "agent/objects/object_ids.h"
 
 #include <set>

@@ -1,3 +1,4 @@
+// The agent's option string: each option, what makes no sense, and paths with any bytes.
 #include "agent/core/options.h"
 
 #include "testing/check.h"

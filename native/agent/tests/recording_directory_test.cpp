@@ -1,3 +1,4 @@
+// The recording's directory, named by its recorder's descriptor: it stays the same one, or is refused.
 #include "agent/core/recording_directory.h"
 
 #include <fcntl.h>

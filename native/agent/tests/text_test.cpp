@@ -1,3 +1,4 @@
+// Text as the JVM gives it (modified UTF-8) made into UTF-8, malformed bytes included.
 #include "agent/core/text.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// The table by Java thread id: what one thread puts another takes, once.
 #include "agent/core/thread_map.h"
 
 #include <memory>

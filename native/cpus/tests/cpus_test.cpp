@@ -1,3 +1,4 @@
+// The machine's CPUs by number, with holes and beyond 1024.
 #include "cpus/cpus.h"
 
 #include <sched.h>

@@ -22,7 +22,8 @@ from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.parallelism import Parallelism, parallelism
 from headway.analyses.scheduling.threads import Threads, threads
 from headway.analyses.scheduling.walltime import Prediction, Walltime, default_cores, walltime
-from headway.analyses.waits.rules import CONTENTION, simple
+from headway.analyses.waits.object_names import simple
+from headway.analyses.waits.rules import CONTENTION
 from headway.errors import HeadwayError, Notice
 from headway.errors.plurals import counted
 

@@ -38,7 +38,7 @@ Examples:
     "--progress",
     multiple=True,
     metavar="[NAME=]PLACE",
-    help="A progress point: CLASS.METHOD or CLASS:LINE that is come by once per unit of work, or the name of a "
+    help="A progress point: CLASS.METHOD or CLASS:LINE that runs once per unit of work, or the name of a "
     "headway.api.Progress in the program. Any number.",
 )
 @click.option(

@@ -142,7 +142,8 @@ def recorded_otherwise(ctx: click.Context, _param: click.Parameter, value: Path 
     if value is None or ctx.resilient_parsing:
         return value
     from headway.errors import HeadwayError
-    from headway.store.manifest import CAUSAL, read_manifest_json
+    from headway.store.manifest import read_manifest_json
+    from headway.store.manifest_keys import CAUSAL
 
     try:
         is_causal = read_manifest_json(value).get("kind") == CAUSAL

@@ -86,12 +86,12 @@ def command(
 ) -> None:
     """Keep a program on one memory node, or let it use all.
 
-    A running program (--pid) is moved by the affinity of its threads, and only where that makes it faster: spells on both
-    placements are compared with an interval. With --move-pages its memory follows where threads stay. Ctrl-C, and the end
-    of headway however it comes, put all back. Each decision is a line; with --json one of JSON.
+    A running program (--pid) is moved by the affinity of its threads, and only where that makes it faster: headway measures how
+    fast it is on one node and on all, with confidence intervals. With --move-pages its memory follows its threads. Ctrl-C,
+    and the end of headway however it comes, put all back. Each decision is a line; with --json one of JSON.
 
-    --simulate tells what policies would have done with programs of which it is known how fast they are on all nodes,
-    relative to one. Published are 15 of DaCapo and Renaissance.
+    --simulate says what policies would have done with programs whose speed on all nodes, relative to one, is known.
+    `published` are 15 programs of DaCapo and Renaissance.
     """
     if [model, records, options["pid"]].count(None) != 2:
         raise click.UsageError("give one of --pid PID, --simulate MODEL and --show FILE")

@@ -338,17 +338,17 @@ class Working:
         self._what, self._left = what, left
         self._line = StatusLine()
         self._over = threading.Event()
-        self._teller = threading.Thread(target=self._tell, daemon=True)
+        self._printer = threading.Thread(target=self._tell, daemon=True)
 
     def __enter__(self) -> Working:
         """Begin; the first second says nothing."""
-        self._teller.start()
+        self._printer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Wipe the line."""
         self._over.set()
-        self._teller.join()
+        self._printer.join()
         self._line("")
 
     def _tell(self) -> None:

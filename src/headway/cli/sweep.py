@@ -60,8 +60,8 @@ Examples:
 @click.option(
     "--keep-warmup",
     is_flag=True,
-    help="Leave nothing out. Else, without --from-marker, iterations at the begin that are slower, while the JIT compiler works, "
-    "are: iterations are told by lines that every run prints as often.",
+    help="Leave nothing out. Without it and --from-marker the first iterations are left out while they are slower and the JIT "
+    "compiler works; lines that every run prints equally often mark the iterations.",
 )
 @click.option(
     "--input",
@@ -92,7 +92,12 @@ Examples:
     metavar="N",
     help="Start a failed run again, up to N times. [0]",
 )
-@click.option("--seed", type=int, metavar="N", help="Of the order of the runs; else of the clock (sweep.json has it).")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Shuffles the runs as another sweep did (sweep.json has its seed). [by the clock]",
+)
 @click.option("--force", is_flag=True, help="Replace a sweep that is there already.")
 @keep_arguments_option
 @click.option(
@@ -110,13 +115,13 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
     programs print goes to files, runs/RUN.out and runs/RUN.err of the sweep, one pair per run: nothing of it appears here.
     headway's progress goes to standard error. No shell starts the commands (for one: sh -c '...'); {{name}} stands for {name}.
 
-    A run whose exit code is not 0 is told, and the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
+    A run whose exit code is not 0 is reported; the sweep goes on with the other numbers of threads. Ctrl-C ends the run at work
     and keeps all that is complete; --resume runs what is missing. The exit code is 0 once every run is complete, else 1.
     """
     from headway.record.series.sweep import SweepListener, resume_sweep, run_sweep
 
     output = _ProgressOutput()
-    teller = SweepListener(say=output.say, begin=output.begin, end=output.end, progress=output.progress)
+    listener = SweepListener(say=output.say, begin=output.begin, end=output.end, progress=output.progress)
     if resume is not None:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is _FROM_PERSON}
         if given - {"resume", "regions", "sequential_regions"}:
@@ -124,7 +129,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
                 "with --resume only --region and --sequential-region: the sweep is run as it was planned"
             )
         path = resume.absolute()  # the sweep goes on where it began
-        done = resume_sweep(resume, teller, _regions(options))
+        done = resume_sweep(resume, listener, _regions(options))
     else:
         missing = [f"--{name}" for name in _NEW if not options[name]]
         if missing:
@@ -132,7 +137,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
         from headway.record.series.sweep_plan import plan_sweep
 
         path = options["output"]
-        done = run_sweep(plan_sweep(_wishes(options)), force, teller)
+        done = run_sweep(plan_sweep(_sweep_options(options)), force, listener)
     _note_regions(path)
     if done:
         tell(f"headway: sweep {path} is complete")
@@ -143,7 +148,7 @@ def command(ctx: click.Context, /, resume: Path | None, force: bool, **options: 
 _FROM_PERSON = click.core.ParameterSource.COMMANDLINE
 
 
-def _wishes(options: dict[str, Any]) -> SweepOptions:
+def _sweep_options(options: dict[str, Any]) -> SweepOptions:
     """Return what the options ask for. Raises HeadwayError HW007, or click.UsageError."""
     from headway.record.series.sweep_plan import SweepOptions
     from headway.record.session.plan import usable_cpus

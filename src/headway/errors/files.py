@@ -203,8 +203,8 @@ ROWS: tuple[Message, ...] = (
         "HW327",
         "a pattern that takes too long",
         "looking for {pattern} in the names of {path} takes more than {seconds:g} s",
-        "Some regular expressions take the square of a name's length, or twice as long for each letter more: (a+)+, or several "
-        ".* in one. Names and patterns of somebody else's recording or sweep may be made for that.",
+        "Some regular expressions, such as (a+)+ or several .* in one, take time that grows with the square of a name's "
+        "length, or doubles with each letter. Names and patterns of somebody else's recording or sweep may be made for that.",
         "a simpler pattern, without one repetition in another; for names: headway query {path} 'SELECT name FROM thread'",
     ),
     Message(

@@ -25,7 +25,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW202",
         "threads whose start is unknown",
-        "{count} threads have no record of their birth: their process and name are unknown, they count as app",
+        "{count} threads have no record of their start: their process and name are unknown, and they count as application "
+        "threads",
         "The records of their start were lost, or the threads began before the recording and were missed in /proc.",
         'headway query NAME.headway "SELECT * FROM thread WHERE pid = 0"',
     ),
@@ -249,8 +250,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW230",
         "waits of coroutines are not seen",
-        "coroutines ran in JVM {pid} ({count} threads of theirs): what a coroutine waits for (a Mutex, a Channel, a delay), and "
-        "for how long, is not recorded",
+        "coroutines ran in JVM {pid} ({count} threads run them): what a coroutine waits for (a Mutex, a Channel, a delay), "
+        "and for how long, is not recorded",
         "A coroutine that waits is an object, no thread. Its workers, which then have nothing to do, count as "
         "waiting for work: a Mutex that everything waits for is in no table of locks; it shows only in that few "
         "threads are active.",
@@ -298,8 +299,9 @@ ROWS: tuple[Message, ...] = (
         "more threads than a recording may have",
         "{count} threads that began {after_s:.1f} s after the recording or later are left out: it has at most 1,048,576",
         "The program starts threads or processes without end, and each takes memory when the recording becomes tables. What "
-        "those that are left out ran and waited for is in no table and no sum; times of the others are right. Of more than one "
-        "process that ran when the recording began, the descendants of each have their share. Table `loss` has the span.",
+        "the threads that are left out ran and waited for is in no table and no sum; times of the others are right. Where "
+        "several processes ran when the recording began, each has its own share of that number, with all its descendants. "
+        "Table `loss` has the span.",
         "headway record --duration 10s --pid PID   (a shorter recording has all its threads)",
     ),
 )

@@ -61,7 +61,7 @@ ROWS: tuple[Message, ...] = (
         "were used at once",
         "A quota is spent within a period (100 ms): threads may run on more CPUs for a part of it and are throttled after that. "
         "A fraction of a core counts as one. The time throttled is the cause cpu_quota.",
-        "",
+        "headway why NAME.headway --cores N   (an account of another number of cores)",
         severity=NOTE,
     ),
     Message(
@@ -113,10 +113,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW452",
         "gains of a program that seldom got a core",
-        "other processes had the cores for {others} of the core time, the program for {own}: what it would likely gain rests "
-        "on little, and is marked",
-        "How long waits and pauses last is then a matter of when other processes let the program have a core, and another run "
-        "may well have other figures. What the program lost and used is exact all the same.",
+        "other processes had the cores for {others} of the core time, the program for {own}: its likely gains rest on little "
+        "evidence, and are marked",
+        "How long waits and pauses last then depends on when other processes let the program have a core, and another run may"
+        " well have other figures. What the program lost and used is exact all the same.",
         "stop what else runs on these CPUs, or --cpus with those that are free; then record again",
         severity=NOTE,
     ),

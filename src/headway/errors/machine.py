@@ -34,7 +34,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW103",
-        "an event that there is none of",
+        "no such event to count",
         "--counters: no event is called {event!r}; {near}",
         "Events are the generic ones of perf (cycles, LLC-load-misses, page-faults ...), raw codes (r01b1), those of sysfs "
         "(PMU/NAME/ or PMU/event=0x3c,umask=1/), and watched addresses (mem:ADDRESS/BYTES:w); :u or :k behind one counts in user "
@@ -43,14 +43,14 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW104",
-        "a group that is larger than what the CPU counts at once",
+        "a group of more events than the CPU counts at once",
         "--counters: the CPU does not count {events} at once, though it does each alone",
         "A group is counted together or not at all, so that its events can be divided by each other.",
         "make it two groups, with ; between them: they take turns on the counters",
     ),
     Message(
         "HW105",
-        "what is no list of groups of events",
+        "a list of groups of events that can't be read",
         "{option} {text!r}: {reason}",
         "Events are separated by commas, groups by semicolons. Each event is read at every switch of the program's threads, and "
         "kept with every slice: that is why there is a limit.",
@@ -67,8 +67,8 @@ ROWS: tuple[Message, ...] = (
         "HW107",
         "events that are not counted here",
         "not counted here: {events}",
-        "Each event was tried by a loop that is known to make it count. One that does not open, reads zero or reads something "
-        "else each time is absent, and not zero.",
+        "Each event was tried with a loop that must make it count. An event that can't be opened, stays at zero, or gives "
+        "another figure each time, is reported as absent, which is not zero.",
         "headway doctor   (which events count here)",
     ),
     Message(
@@ -94,8 +94,8 @@ ROWS: tuple[Message, ...] = (
         "running time whose counts are not known",
         "for {share:.1%} of the running time the counters could not be read: what happened then is missing from the figures",
         "A slice has counts when both of its switches are on record and the counters could be read at both. CPUs that came "
-        "online later, or were offline for a while, have none from then on, nor do the switches that were lost. Without eBPF "
-        "it is what threads ran before the recorder saw them.",
+        "online later, or were offline for a while, have none from then on, nor do the switches that were lost. Without eBPF,"
+        " what threads ran before the recorder first saw them has no counts either.",
         "record with less going on beside it, or on CPUs that stay online",
     ),
     Message(
@@ -118,7 +118,7 @@ ROWS: tuple[Message, ...] = (
         "HW113",
         "events none of which count here",
         "nothing can be counted here: {events}",
-        "Each event was tried by a loop that is known to make it count. Virtual machines show few counters of the processor; "
+        "Each event was tried with a loop that must make it count. Virtual machines show few counters of the processor; "
         "ordinary users may count user space alone (event:u), and nothing where kernel.perf_event_paranoid is 3 or more.",
         "headway doctor   (which events count here), or as root",
     ),
@@ -126,8 +126,8 @@ ROWS: tuple[Message, ...] = (
         "HW114",
         "a process that can't be counted",
         "the threads of process {pid} can't be counted: {reason}",
-        "Counters are opened for each thread of the process, which its user may do, unless the kernel or a container forbids it, "
-        "and root.",
+        "Counters are opened for each thread of the process. Its own user and root may do that, unless the kernel or a "
+        "container forbids it.",
         "sudo headway counters --pid {pid}",
     ),
     Message(
@@ -155,35 +155,35 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW118",
-        "counts that were joined of several runs",
-        "{path} counted each group of events in a run of its own, which are joined by name and birth: {why}",
-        "Two runs of a program have no times, CPUs or locks in common: only threads of the same kind, name and order of birth, "
-        "kinds, phases, regions and iterations are the same in both.",
+        "counts joined from several runs",
+        "{path} counted each group of events in a run of its own, and the runs are joined by the threads' names and order of "
+        "start: {why}",
+        "Two runs of a program have no times, CPUs or locks in common. What can be matched are threads of the same kind, name"
+        " and order of start, kinds of threads, phases, regions and iterations.",
         "headway counters {path}   (or {path}/repeats/2.headway: the second run alone)",
     ),
     Message(
         "HW119",
-        "one run of several that count a group each",
+        "one run of several, each of which counts one group",
         "of {runs} runs this one counted {events} alone: --counters-by-runs",
-        "Groups that would take turns on the CPU's counters were counted in a run of the program each. Only headway counters "
-        "joins them; what else uses counts has those of this run.",
+        "Each group was counted in a run of its own, so that groups did not take turns on the CPU's counters. Only headway "
+        "counters joins the runs; all other commands use the counts of this run.",
         "headway counters {path}",
         NOTE,
     ),
     Message(
         "HW120",
-        "iterations that late lines bound",
-        "{out} of {all} iterations by {marks} are left out: {late} lines came together with others, so that when they were "
-        "printed is not known",
+        "iterations whose marks were read late",
+        "{out} of {all} iterations by {marks} are left out: {late} lines came together with others, so it is not known when "
+        "they were printed",
         "The recorder reads what the program prints, and notes when. Lines that it reads at once were printed at different "
         "times, of which none is known: the program buffers what it prints, or printed while the recorder had no CPU.",
-        "a program that writes each line at once (flush), or --iterations gc",
+        "make the program write each line at once (flush), or use --iterations gc",
     ),
     Message(
         "HW121",
-        "counters that others took in the middle of a recording",
-        "of {share:.1%} of the running time {events} are not known: on some CPU they did not count from {begin} to "
-        "{end}",
+        "counters that another tool took during the recording",
+        "for {share:.1%} of the running time {events} are not known: on some CPU they did not count from {begin} to {end}",
         "Another tool that has the counters for itself, as perf stat -e EVENT:D does, leaves none to a group for as long as it "
         "counts. What ran meanwhile is not scaled from the rest, as it may have done something else: counts are the least that "
         "there were.",
@@ -193,8 +193,9 @@ ROWS: tuple[Message, ...] = (
         "HW122",
         "a machine that slept while it was recorded",
         "the machine was suspended for {time} while {path} was recorded",
-        "Times are those of a clock that stands still meanwhile: what the program did before and after follow each other, and "
-        "nothing shows how long it slept. Counters of CPUs that were taken offline for it do not count any more.",
+        "Times come from a clock that stands still while the machine sleeps: what the program did before and after appears "
+        "without a gap, and nothing shows how long it slept. Counters of CPUs that were taken offline for it do not count any"
+        " more.",
         "record again on a machine that stays awake: systemd-inhibit headway record -o NAME.headway -- CMD",
     ),
     Message(
@@ -217,9 +218,10 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW125",
-        "events of the default list that are not counted here",
-        "of the events that are counted by default some are not counted here: {events}",
-        "Nobody named them, and what is counted stands without them. HW107 says the same of events that were asked for by name.",
+        "default events that are not counted here",
+        "some of the events that are counted by default are not counted here: {events}",
+        "They were not asked for by name, and the other counts are whole without them. HW107 says the same of events that "
+        "were asked for by name.",
         "headway doctor   (which events count here)",
         NOTE,
     ),

@@ -7,7 +7,7 @@ from headway.errors.message import NOTE, Message
 ROWS: tuple[Message, ...] = (
     Message(
         "HW810",
-        "a recording without anything of memory",
+        "a recording without figures of memory",
         "{path} says nothing of how the program uses memory: {reason}",
         "What a program allocates, and what the CPUs count of it, is recorded only when it is asked for.",
         "headway record --objects allocations --counters -o NAME.headway -- CMD",
@@ -22,8 +22,8 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW812",
-        "a recording that has not the time of the same work",
-        "{other} does not tell how long the work of {path} takes: {reason}",
+        "a second recording of other work",
+        "{other} can't give the time for the work of {path}: {reason}",
         "The time of the second recording is taken for the first one's work: the same command, JVM and options, from begin to "
         "end, and without counting accesses.",
         "headway record -o TIMED.headway -- CMD   (with the CMD of the first)",

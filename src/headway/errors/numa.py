@@ -40,20 +40,20 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW704",
-        "suites that are not among the published",
+        "suites without published figures",
         "suites without published figures: {suites}. Their programs are compared with all that have some",
-        "Published are figures of programs of DaCapo and Renaissance. Whether a program allocates or accesses much is told "
-        "beside the mean of its own suite.",
-        "nothing is needed, unless the name of the suite is a mistake",
+        "There are published figures of DaCapo and Renaissance alone. Whether a program allocates or accesses much is judged "
+        "by the mean of its own suite, where there is one.",
+        "nothing needs to be done, unless the name of the suite is a mistake",
         NOTE,
     ),
     Message(
         "HW705",
-        "a figure that can't be",
+        "an impossible figure",
         "{program}: {reason}; it is not used",
-        "By equation 6.1 the imbalance of N threads lies between 0 and the square root of N - 1. A figure beyond that belongs to "
-        "another number of threads.",
-        "look at the row of the program",
+        "The imbalance is the standard deviation by the mean: of N threads it lies between 0 and the square root of N - 1 "
+        "(equation 6.1). A figure beyond that belongs to another number of threads.",
+        "correct the row of the program, then the same command once more",
     ),
     Message(
         "HW706",

@@ -17,15 +17,15 @@ ROWS: tuple[Message, ...] = (
         "HW733",
         "a recording without the nodes of the heap",
         "{path} does not say on which memory nodes the heap is: it was not asked for, or no JVM ran for long enough",
-        "",
+        "The kernel is asked where the pages of a heap are while the program runs, at intervals, and only with --numa-map.",
         "headway record --numa-map 1s -o NAME.headway -- CMD",
     ),
     Message(
         "HW734",
         "a heap that is not known",
-        "where the heap of process {pid} lies is not known: what is shown is all of its memory that is no file's",
-        "A JVM's performance data say how large its heap may get, and a stretch of just that size is taken for it. There are "
-        "none with -XX:-UsePerfData, and in a process that is no JVM.",
+        "where the heap of process {pid} lies is not known: what is shown is all of its memory that belongs to no file",
+        "A JVM's performance data say how large its heap may get, and a stretch of addresses of just that size is taken for "
+        "the heap. There are no such data with -XX:-UsePerfData, and in a process that is no JVM.",
         "headway record --numa-map 1s -o NAME.headway -- CMD   (without -XX:-UsePerfData)",
         NOTE,
     ),

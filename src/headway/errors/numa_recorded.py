@@ -33,8 +33,8 @@ ROWS: tuple[Message, ...] = (
         "HW713",
         "a class with the warm-up in it",
         "the class is of the whole recording, its start and warm-up included",
-        "Published classes are of the last iteration of a program that is warm. Class loading and the JIT compiler's interpreter "
-        "run in main, as a rule.",
+        "Published classes are of the last iteration of a program that is warm. Until then the main thread has more of the "
+        "work, as a rule: it loads classes, and runs code that is not compiled yet.",
         "headway numa NAME.headway --from 50%   (or record iterations: headway record --counters --iterations gc ...)",
         NOTE,
     ),

@@ -16,15 +16,15 @@ ROWS: tuple[Message, ...] = (
         "HW801",
         "a JVM whose allocations were not recorded",
         "the allocations of JVM {pid} were not recorded: {reason}",
-        "The JVM tells one agent at a time of allocations. Older or other JVMs do not tell of them at all.",
-        "record without the other agent (such as another profiler of allocations)",
+        "The JVM reports allocations to one agent at a time. Older JVMs, and others than HotSpot, do not report them at all.",
+        "headway record --objects allocations -o NAME.headway -- CMD   (without the other agent, such as another profiler)",
     ),
     Message(
         "HW802",
         "allocations before the attach are unseen",
         "JVM {pid} ran already: of each thread, what it allocated before, and the first megabyte or more since, is not counted",
-        "A thread allocates in a part of the heap that it has to itself, and the JVM tells of its allocations only from the next "
-        "such part on. Such a part has about a megabyte; in large heaps it may have a hundred.",
+        "A thread allocates in a buffer of its own (TLAB), and the JVM reports its allocations only from the next buffer on. "
+        "A buffer has about a megabyte; in large heaps it may have a hundred.",
         "headway record --objects allocations -o NAME.headway -- CMD   (from the start of the JVM on)",
     ),
     Message(
@@ -46,11 +46,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW805",
         "allocations as they really happened",
-        "counted are objects that were really allocated, from the JVM's initialisation on",
-        "What the program's code asks for and the JIT compiler has removed was never allocated, and is not here. What the JVM "
-        "allocates itself (strings, boxes, lambdas, copies) is. What it allocated before it was initialised (about a megabyte) "
-        "or while it shuts down is not, nor is what its own threads that were there by then (Finalizer, Reference Handler, ...) "
-        "allocate in the part of the heap that each had to itself then.",
+        "objects that were really allocated are counted, from the JVM's initialisation on",
+        "What the program's code asks for and the JIT compiler has removed was never allocated, and is not counted. What the "
+        "JVM allocates itself (strings, boxes, lambdas, copies) is. What it allocated before it was initialised (about a "
+        "megabyte) or while it shuts down is not, nor is what its own first threads (Finalizer, Reference Handler, ...) "
+        "allocate in the buffer (TLAB) that each had by then.",
         "headway explain HW805",
         NOTE,
     ),
@@ -66,17 +66,18 @@ ROWS: tuple[Message, ...] = (
         "HW807",
         "allocations are estimated",
         "allocations are estimated from a sample, of one object in about {interval} bytes: figures have 95 % intervals",
-        "The JVM draws after how many bytes it tells of the next object, so that each object's chance to be told is known from "
-        "its size. Figures are sums of 1/chance; few samples make wide intervals.",
+        "The JVM picks at random after how many bytes it reports the next object, so how likely an object is to be reported "
+        "follows from its size. Figures are sums of 1/probability; few samples make wide intervals.",
         "headway record --objects allocations -o NAME.headway -- CMD   (all of them)",
         NOTE,
     ),
     Message(
         "HW808",
         "the first allocations of main are unseen",
-        "the first objects of the main thread of JVM {pid} are not counted: its part of the heap is larger than 256 MB",
-        "A thread allocates in a part of the heap that it has to itself, and the JVM tells of its allocations only from the next "
-        "such part on. The agent uses the main thread's up before the program starts, unless it is as large as that.",
+        "the first objects of the main thread of JVM {pid} are not counted: its allocation buffer (TLAB) is larger than 256 "
+        "MB",
+        "A thread allocates in a buffer of its own (TLAB), and the JVM reports its allocations only from the next buffer on. "
+        "The agent uses the main thread's first buffer up before the program starts, unless it is as large as that.",
         "headway record --objects allocations -o NAME.headway -- java -XX:TLABSize=1m ...",
     ),
     Message(
@@ -101,14 +102,15 @@ ROWS: tuple[Message, ...] = (
         "HW816",
         "accesses by the thread that wrote last",
         "an object's owner is the thread that wrote to it last, before the first write the one that allocated it; {wrong}",
-        "Of a write the owner before it counts. Writes are those of the code in scope, each object's as a whole; what the JDK's "
-        "own code (collections, System.arraycopy, atomics, VarHandle, reflection) and native code write changes no owner. "
-        "Unknown are objects that the JDK allocates until the code in scope writes to them, objects of classes out of scope, "
-        "those that one of more than 253 threads wrote to, and those whose identity hash the program had asked for before the "
-        "agent could number them; virtual threads are one owner together. A small share of such hashes reads like a number: "
-        "how many accesses may be counted for a wrong owner is said. Of two threads that write at once, in a data race, either "
-        "may count as the last. An index out of bounds counts as an access.",
-        "headway objects NAME.headway --matrix   (which thread uses what which one wrote last)",
+        "A write counts for the owner that the object had before it. Writes are those of the code in scope, and count for the"
+        " object as a whole; what the JDK's own code (collections, System.arraycopy, atomics, VarHandle, reflection) and "
+        "native code write changes no owner. Owners are unknown of objects that the JDK allocates until the code in scope "
+        "writes to them, of objects of classes out of scope, of those that one of more than 253 threads wrote to, and of "
+        "those whose identity hash the program had asked for before the agent could number them; virtual threads are one "
+        "owner together. A small share of such hashes look like a number: this message says how many accesses may be counted "
+        "for a wrong owner. Of two threads that write at once, in a data race, either may count as the last. An index out of "
+        "bounds counts as an access.",
+        "headway objects NAME.headway --matrix   (which thread uses what another one wrote last)",
         NOTE,
     ),
     Message(
@@ -123,11 +125,12 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW818",
         "writes that change no last writer",
-        "JVM {pid} ran code in scope whose writes change no last writer: what a thread seems to have written last itself is "
-        "counted as unknown; it has {count:,} such instructions in classes that are counted",
-        "They are in methods that would be longer than 8,000 bytes with a call for each write, which the JVM compiles no more; "
-        "classes that are left out as a whole have such, too. Where they run, another thread may write to an object unseen. "
-        "What is counted for another thread is so by what is known, and may be older than such a write, too.",
+        "JVM {pid} ran code in scope whose writes are not noted, {count:,} instructions in classes that are counted: what a "
+        "thread seems to have written last itself counts as unknown",
+        "A method that would be longer than 8,000 bytes with a call for each write has no such calls, as the JVM would "
+        "compile it no more; nor have classes that are left out as a whole. There another thread may write to an object "
+        "unseen. Where another thread is named as the last writer, that is the last write that was noted: an unseen one may "
+        "be later.",
         "headway record --objects accesses --owner last-writer --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
     Message(
@@ -162,16 +165,16 @@ ROWS: tuple[Message, ...] = (
         "program",
         "Each straight piece of code that reads or writes has a call behind it that adds 1 to a counter of its thread "
         "(benchmarks/access_overhead.py; docs/reference/benchmark-history.md). Numbers of accesses are right all the same.",
-        "headway run CMD   (for times, without --objects accesses)",
+        "headway run -- CMD   (for times, without --objects accesses)",
     ),
     Message(
         "HW844",
         "accesses to objects of unknown owners",
         "whose objects they are, and on which node, is not known: no access is called local or remote",
-        "Counted is what the code of the classes in scope does, whoever allocated the object. What the JDK's own code "
-        "does for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' "
-        "hidden classes. `x++` is a read and a write. An access that fails is not counted, nor what stands before it in "
-        "the same straight piece of code.",
+        "Counted is what the code of the classes in scope does, whoever allocated the object. What the JDK's own code does "
+        "for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' hidden "
+        "classes. `x++` is a read and a write. An access that fails is not counted, nor are those before it in the same "
+        "straight piece of code.",
         "headway record --objects accesses --owner allocator,last-writer -o NAME.headway -- CMD   (whose objects they are)",
         NOTE,
     ),
@@ -187,7 +190,7 @@ ROWS: tuple[Message, ...] = (
         "HW846",
         "no class whose accesses are counted",
         "JVM {pid} loaded no class whose reads and writes were to be counted",
-        "Counted are classes that --object-scope fits, by default those of the program and its libraries. The JDK's own "
+        "Counted are the classes that --object-scope names, by default those of the program and its libraries. The JDK's own "
         "(java.*, jdk.*, sun.*, com.sun.*) are never counted.",
         "headway record --objects accesses --object-scope 'com.acme.*' -o NAME.headway -- CMD",
     ),
@@ -195,13 +198,13 @@ ROWS: tuple[Message, ...] = (
         "HW847",
         "accesses by the thread that allocated the object",
         "an object's owner is the thread that allocated it; on which node it is, is not known; {wrong}",
-        "Unknown are owners of what the JDK allocates (copies of collections, strings' arrays, what is read from streams), of "
-        "objects of classes out of scope, of more than 253 threads, and of what is used in methods that would be too long with "
-        "such counts; virtual threads are one owner together. An object's owner is noted in its identity hash. Where the "
-        "program has asked for the hash before the agent could note it there, the owner is unknown, but for a small share "
-        "of such objects, whose hash reads like an owner's: how many accesses that may be is said. Whatever the code in "
-        "scope does is counted as without owners, but for accesses that fail: all of those before them are counted, and an "
-        "index out of bounds is an access. The program's own identity hashes differ in 19 bits instead of 31.",
+        "Owners are unknown of what the JDK allocates (copies of collections, strings' arrays, what is read from streams), of"
+        " objects of classes out of scope, of more than 253 threads, and of what is used in methods that would be too long "
+        "with such counts; virtual threads are one owner together. An object's owner is noted in its identity hash. Where the"
+        " program has asked for the hash before the agent could note the owner there, the owner is unknown, but for a small "
+        "share of such objects, whose hash looks like an owner's: this message says how many accesses that may be. The counts"
+        " are those without owners, but for accesses that fail: all of those before them are counted, and an index out of "
+        "bounds is an access. The program's own identity hashes differ in 19 bits instead of 31.",
         "headway objects NAME.headway --matrix   (which thread uses whose objects)",
         NOTE,
     ),
@@ -215,7 +218,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW849",
-        "more groups of objects than an answer has",
+        "more rows of objects than an answer has",
         "of {what} the {shown:,} largest rows are shown and {count:,} smaller ones are left out",
         "An answer has at most 65,536 rows of allocations and of accesses each, as many as an agent tells apart in one JVM, "
         "so that it fits in memory. Totals are of all rows.",

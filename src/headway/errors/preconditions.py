@@ -69,9 +69,9 @@ ROWS: tuple[Message, ...] = (
         "HW410",
         "threads that follow the number of processors",
         "the JVM saw {seen} processor{s} and {pools}; on {cores} cores it would start other threads",
-        "The prediction assumes the same threads on any number of cores, but the JVM sizes its GC and fork/join "
-        "pools by availableProcessors(), and programs do the same. The interval is widened by the figure for "
-        "threads that scale with the cores.",
+        "The prediction assumes the same threads on any number of cores, but the JVM sizes its GC and fork/join pools by "
+        "availableProcessors(), and programs do the same. The interval includes the prediction for threads that grow in "
+        "number with the cores.",
         "headway record --jvm-processors {advice} ...   (every run then sees that number of processors)",
         severity=NOTE,
     ),
@@ -108,9 +108,9 @@ ROWS: tuple[Message, ...] = (
         "threads waited although fewer than {cores} of them ran, for {share:.1%} of the CPU time they could have "
         "used: on free CPUs the program would have taken at least about {free}; other processes took {other} of these "
         "CPUs{quota}",
-        "The model assumes that as many active threads as there are cores all run. Other processes, a CPU quota or "
-        "pinned threads were in the way. The interval is widened by the figure without that waiting. That figure is a lower one: "
-        "where sleep and other waits for a fixed time overlap with that waiting, they would not have been shorter.",
+        "The model assumes that as many active threads as there are cores all run. Other processes, a CPU quota or pinned "
+        "threads were in the way. The interval reaches to the figure without that waiting. That figure is a lower bound: "
+        "sleeps and other waits for a fixed time would not have been shorter, where they overlap with that waiting.",
         "stop what else runs on these CPUs, or --cpus with those that are free; then record again",
         severity=NOTE,
     ),
@@ -284,7 +284,7 @@ ROWS: tuple[Message, ...] = (
         "threads waited for {objects} objects: the {kept} with the most waiting have rows of their own, the other {folded} share "
         "one for each class and place, without holders. Rows for all take {needed} of memory; the limit is {limit}",
         "A program that makes an object for each request has as many as requests. Sums are exact in either case; holders and "
-        "chains of waiting are told only of objects with a row of their own. The limit is 1G without a setting.",
+        "chains of waiting are known only for objects with a row of their own. The limit is 1G without a setting.",
         "HEADWAY_MEMORY={needed} headway ...   (gives each object its row)",
     ),
 )

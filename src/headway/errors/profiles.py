@@ -17,7 +17,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW441",
         "no such thread in a profile",
-        "{path} has {event} of no thread whose name matches {pattern}; there are: {examples}",
+        "{path} has no {event} of a thread whose name matches {pattern}; its threads are such as: {examples}",
         "The regular expression may be found anywhere in a thread's name; all virtual threads together are called "
         "'(virtual threads)'.",
         "headway threads {path}",
@@ -162,7 +162,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW497",
         "slices that are not in order of their ends",
-        "{path}: {slices} slices end later than those after them; the account takes each to end where the next one does",
+        "{path}: {slices} slices end later than those after them; the account takes each to end where the next one ends",
         "Lost cores are counted backwards from slice to slice. headway writes them in order, so something else has made or "
         "changed the table `slice`, and parts of the account are wrong.",
         "record once more; if it stays, report it with the manifest.json",

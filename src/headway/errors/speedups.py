@@ -147,7 +147,7 @@ ROWS: tuple[Message, ...] = (
         "region {region} keeps up to {busy:.1f} threads busy, where the sweep asked for {threads}",
         "The figures assume as many threads as the sweep asked for. Where the program uses more, its load balance "
         "comes out above 1, and possible speedups are those of a program that has only so many.",
-        "see how the program takes its number of threads: {{threads}} in --parallel",
+        "headway sweep --parallel 'CMD {{threads}}' ...   (with the option of CMD that sets its number of threads)",
     ),
     Message(
         "HW473",

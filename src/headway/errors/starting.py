@@ -18,7 +18,7 @@ ROWS: tuple[Message, ...] = (
         "the program is not executable",
         "{path} can't be started: {reason}",
         "A file is started only with the execute permission.",
-        "name a program, or what runs the file (sh, java -jar, java, python3 ...); a program of yours: chmod +x {path}",
+        "chmod +x {path}   (if it is a program; else name what runs it: java -jar, sh, python3 ...)",
     ),
     Message(
         "HW003",
@@ -31,7 +31,7 @@ ROWS: tuple[Message, ...] = (
         "HW004",
         "no process to attach to",
         "process {pid}: {reason}",
-        "--pid takes a process that runs now, as this pid namespace numbers it.",
+        "--pid takes the id of a process that runs now, as seen from here: a container numbers its processes itself.",
         "jcmd -l   (lists the JVMs of this user)",
     ),
     Message(
@@ -239,7 +239,7 @@ ROWS: tuple[Message, ...] = (
         "HW058",
         "the process ended while headway attached to it",
         "process {pid} ended before the recording began; nothing was recorded",
-        "It was there when headway looked, and gone when the collector started.",
+        "headway still saw it run when it looked, and it had ended when the collector started.",
         "start it under headway: headway record -o NAME.headway -- CMD",
     ),
     Message(
@@ -270,7 +270,7 @@ ROWS: tuple[Message, ...] = (
         "JVMs without the agent",
         "{count} JVMs ran without headway's agent (process {pids}): threads have their kernel names, GC pauses are unknown",
         "The agent goes into the JVMs that run when headway attaches, and, where headway starts the command, into those that "
-        "inherit JAVA_TOOL_OPTIONS. A JVM that is born after an attach, or whose parent clears its environment, has none. Its "
+        "inherit JAVA_TOOL_OPTIONS. A JVM that starts after an attach, or whose parent clears its environment, has none. Its "
         "threads' states are recorded all the same.",
         "headway record -o NAME.headway -- CMD",
     ),
@@ -278,8 +278,7 @@ ROWS: tuple[Message, ...] = (
         "HW064",
         "locks are not being recorded there",
         "process {pid} is being recorded, but not its locks ({reason})",
-        "One agent writes one recording at a time, and this one was told to leave locks alone, or its JVM could not "
-        "be reached.",
+        "One agent writes one recording at a time, and this one was started without --locks, or its JVM could not be reached.",
         "headway record --locks --pid {pid} -o NAME.headway   (once the other recording has ended)",
     ),
     Message(

@@ -95,11 +95,11 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW091",
         "warm-up that was found and left out",
-        "left out of every run as warm-up: the first {iterations} of {of} iterations, told by the lines '{line}' ({least:.3f} to "
-        "{most:.3f} s); the JIT compiler kept {jit_before:.2f} cores busy in them, {jit_after:.2f} afterwards",
-        "These iterations take longer than later ones. Of all numbers of threads, the one that takes longest to "
-        "settle decides. The same lines end the warm-up in every run, so the same work is left out of all. # "
-        "stands for digits.",
+        "left out of every run as warm-up: the first {iterations} of {of} iterations, recognised by the lines '{line}' "
+        "({least:.3f} to {most:.3f} s); the JIT compiler kept {jit_before:.2f} cores busy in them, {jit_after:.2f} afterwards",
+        "These iterations take longer than later ones. Of all numbers of threads, the one that takes longest to settle "
+        "decides. The same lines end the warm-up in every run, so the same work is left out of all. In the lines # stands for"
+        " digits.",
         "--keep-warmup to leave nothing out, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
         severity=NOTE,
     ),
@@ -108,7 +108,7 @@ ROWS: tuple[Message, ...] = (
         "a program that does not settle",
         "its {of} iterations (lines '{line}') still get faster in the second half of the run: nothing is left out as "
         "warm-up",
-        "The measured program is then one that warms up: runs of another length would give other speedups.",
+        "So the measured program is still warming up: runs of another length would give other speedups.",
         "longer runs, or --from-marker 'REGEX' (a line that both programs print once they are warm)",
     ),
     Message(

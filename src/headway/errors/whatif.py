@@ -9,8 +9,8 @@ ROWS: tuple[Message, ...] = (
         "HW820",
         "a recording that can't be replayed",
         "{path} was recorded in mode {mode}: it does not know which thread ended whose wait",
-        "On other cores threads come earlier or later to where others wait for them. Who waits for whom, the kernel tells only "
-        "with CAP_BPF and CAP_PERFMON. Wall times from how many threads were active need less: headway walltime.",
+        "On other cores threads come earlier or later to where others wait for them. The kernel shows who ended whose wait "
+        "only with CAP_BPF and CAP_PERFMON. headway walltime needs less: it predicts from how many threads were active.",
         "headway doctor   (which mode this machine allows, and how to lift it), then record again",
     ),
     Message(
@@ -25,14 +25,14 @@ ROWS: tuple[Message, ...] = (
         "a replay that differs from the run",
         "{path}: the unchanged run is replayed in {replayed}, and took {measured}: {error} off, more than {limit}",
         "A replay that is wrong for the run as it was is wrong for others, too. Reasons are threads that poll, or wait for a "
-        "time instead of each other; records that are missing; an end that hangs on something that is not recorded.",
+        "time instead of each other; records that are missing; an end that depends on something that is not recorded.",
         "headway notes {path}, then headway why {path}",
     ),
     Message(
         "HW823",
         "waits that nobody is known to have ended",
         "{path}: nobody knows who ended {share} of the waiting for other threads",
-        "In a replay such a wait lasts as long as it lasted, which is wrong on other cores.",
+        "In a replay such a wait lasts as long as it did in the recording, which is wrong on other cores.",
         "headway notes {path}   (were records lost?), then record again",
     ),
     Message(
@@ -44,21 +44,22 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW825",
-        "waits for locks that are in the order of the recording",
+        "waits for locks that keep the order of the recording",
         "{path}: threads waited for locks for {time} in all; in the replay they get them in the order in which they got them",
-        "On other cores threads come to locks in another order, and a recording does not have acquisitions that nobody waited "
-        "for. The lower end of the interval is without any waiting for locks; on more cores it may also become more.",
+        "On other cores threads come to locks in another order, and a recording does not have acquisitions that nobody waited"
+        " for. The lower end of the interval is without any waiting for locks; on more cores threads may also wait more than "
+        "recorded.",
         "headway locks {path}",
         NOTE,
     ),
     Message(
         "HW826",
         "a part of a run that is replayed",
-        "{path} is a part of a run (the program went on, or was ended from outside), which is over in the replay when every "
-        "thread has done what it did in it",
-        "No thread of the program is known to have ended it. One that sleeps or ticks keeps the replay as long as the recording "
-        "was, whatever more cores or a faster clock would bring. So the lower end of the interval is without the time in which "
-        "no thread was ready.",
+        "{path} is a part of a run (the program went on, or was ended from outside): the replay ends when every thread has "
+        "done what it did in that part",
+        "No thread of the program is known to have ended it. A thread that sleeps, or does something periodically, keeps the "
+        "replay as long as the recording was, whatever more cores or a faster clock would bring. So the lower end of the "
+        "interval is without the time in which no thread was ready.",
         "headway walltime {path}   (from how many threads were active), or record until the program ends by itself",
     ),
     Message(
@@ -81,7 +82,8 @@ ROWS: tuple[Message, ...] = (
         "HW829",
         "a CPU quota that is left out of a replay",
         "{path} ran under a CPU quota of {quota} cores; predictions are for whole cores without one, as if it had all {cores}",
-        "What a quota takes is left out, as what the host and other processes take. Under the same quota it takes longer.",
+        "The time that a quota, the host and other processes took is left out. Under the same quota the run takes longer than"
+        " predicted.",
         "headway whatif {path} --cores {advice}",
     ),
     Message(
@@ -93,7 +95,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW831",
-        "what is waited for and is no exclusive lock",
+        "not a lock that one thread has at a time",
         "{lock} in {path} is not known to be a lock that one thread has at a time, or virtual threads waited for it",
         "Who has a semaphore, a read lock or a place in a queue is not recorded, so it can't be decided anew who gets it next. "
         "Of locks that a library made itself, nothing says whether one thread has them at a time.",
@@ -124,7 +126,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW835",
-        "acquisitions that nobody waited for",
+        "uncontended acquisitions",
         "{path}: locks that were free when a thread took them are not recorded; that widens the intervals by {share} of the gain",
         "After the change threads come at other times, and may wait where they did not. On more cores than recorded that is "
         "frequent.",
@@ -175,7 +177,8 @@ ROWS: tuple[Message, ...] = (
         "HW851",
         "too many sleeps without a place",
         "{path}: the place of {share} of the time asleep is not known, more than {limit}",
-        "A sleep that is shorter than the time between two samples may have none, and any of them may be meant.",
+        "A sleep that is shorter than the time between two samples may have no place, and any of these may be at the place "
+        "that is changed.",
         "headway record --sample wall:5ms -o NAME.headway -- CMD   (shorter than the sleeps)",
     ),
     Message(
@@ -189,7 +192,7 @@ ROWS: tuple[Message, ...] = (
         "HW853",
         "sleeps of virtual threads",
         "{path}: virtual threads slept at {place}",
-        "A sleeping virtual thread has no thread of the kernel, and which carrier takes it up again is not decided anew.",
+        "A sleeping virtual thread has no thread of the kernel, and the replay does not decide anew which carrier resumes it.",
         "headway why {path}   (the most that could be gained there)",
     ),
     Message(
@@ -201,7 +204,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW855",
-        "as many sleeps as there were",
+        "sleeps that keep their number",
         "{path}: the prediction has threads sleep as often as recorded, each time as long as was asked",
         "A thread that looks for something between two sleeps looks, and sleeps, more often when they are shorter. One that "
         "sleeps before it tries again what has failed comes sooner, may fail more often, and computes that much more.",
@@ -227,21 +230,22 @@ ROWS: tuple[Message, ...] = (
         "HW858",
         "CPU time without stacks",
         "{path}: for {share} of the program's CPU time no whole stack was read, more than {limit}",
-        "Any of it may be the method's: in short threads, before the first sample, and where a stack could not be walked.",
+        "Any of that time may be the method's: it was used in short threads, before a thread's first sample, or where the "
+        "stack could not be walked.",
         "headway top {path} --event cpu   (whose it is), or record a longer run",
     ),
     Message(
         "HW859",
         "changes of methods of which one calls the other",
         "{path}: {one} and {other} are on one stack",
-        "What the inner one computes is in the outer one's CPU time, too, so it would be made less twice.",
+        "What the inner method computes is part of the outer one's CPU time, so it would be reduced twice.",
         "ask for one change after the other",
     ),
     Message(
         "HW860",
-        "a number of CPUs that are no whole cores",
-        "{cores} CPUs are no whole cores of {per_core} CPUs each",
-        "With --smt the numbers of --cores are those of logical CPUs, all of which a core has.",
+        "a number of CPUs that makes no whole cores",
+        "{cores} CPUs make no whole number of cores of {per_core} CPUs each",
+        "With --smt, --cores counts logical CPUs, and each core has all of its own.",
         "headway whatif NAME.headway --cores {per_core} --smt {per_core}=1.25",
     ),
     Message(
@@ -264,7 +268,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW863",
-        "a recording whose predictions are left to the command",
+        "a recording too long for the report's predictions",
         "{path} has {slices} scheduling slices; a report predicts changes of recordings with up to {limit}",
         "The report tries each of the best changes on several numbers of cores, some 200 replays in all.",
         "headway whatif {path}",
@@ -272,7 +276,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW869",
-        "answers over sockets that come when they came",
+        "answers over sockets that take as long as recorded",
         "{path}: threads waited {time} in all for answers of other threads of the program, and who sent these was not seen; in a "
         "replay they take as long as they took",
         "A packet wakes its reader in an interrupt, while the thread that sent it runs. Where the records of that thread are "
@@ -282,17 +286,17 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW870",
-        "sleeps that may have been over when their thread ran after a sample",
+        "sleeps whose length a sample made uncertain",
         "{path}: samples woke a thread that slept, and it got a core so late that its sleeps may be {time} longer or shorter in "
         "all; above {limit} of the run nothing is predicted",
-        "A sample of wall time wakes a thread. While it then waits for a core, its time may be over; nothing says whether it "
-        "slept on, or anew.",
+        "A sample of wall time wakes a thread. While the thread then waits for a core, its sleep may have ended; nothing says"
+        " whether it slept on, or began another sleep.",
         "headway record -o NAME.headway -- CMD   (without samples of wall time, or on a machine that is less busy)",
     ),
     Message(
         "HW871",
         "a JVM that sleeps until its threads have stopped",
-        "{path}: for {time} in all a JVM slept until its threads had stopped; on a quiet machine that takes another time",
+        "{path}: for {time} in all a JVM slept until its threads had stopped; on a quiet machine that would take another time",
         "A JVM that stops its threads naps until the last one has come to where it can be stopped. Where threads wait for cores, "
         "that takes longer, and in a replay as long as it took: the lower end of the interval is without these naps.",
         "headway record -o NAME.headway -- CMD   (again, on a machine that is less busy)",

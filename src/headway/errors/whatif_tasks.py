@@ -29,9 +29,10 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW877",
-        "a pool and changes that know its threads alone",
+        "a pool changed together with locks, sleeps or methods",
         "{path}: a pool's workers can't be changed together with locks, sleeps or methods",
-        "Which worker takes which task is decided anew, and what locks, sleeps and samples are known of is threads.",
+        "The replay decides anew which worker takes which task, but locks, sleeps and samples are known by thread, not by "
+        "task.",
         "ask for one change after the other",
     ),
     Message(
@@ -47,7 +48,8 @@ ROWS: tuple[Message, ...] = (
         "HW879",
         "tasks that are shared out anew",
         "{path}: tasks are taken in the order in which they were submitted, by whoever is free first, and are what they were",
-        "What more workers would share (caches, connections, a lock) is not in it; nor is what a task does otherwise.",
+        "What more workers would share (caches, connections, a lock) is not in it; nor is anything that a task would do "
+        "differently.",
         "make the change, record again, and compare",
         NOTE,
     ),
@@ -55,8 +57,8 @@ ROWS: tuple[Message, ...] = (
         "HW880",
         "tasks of one pool that wait for each other",
         "{path}: tasks of {pool} waited for other tasks of it for {share} of their time, more than {limit}",
-        "In another order of tasks such a wait is over before, or keeps a worker from the very task that it is for; and who gets "
-        "a lock is decided anew only where threads keep what they do.",
+        "With tasks in another order such a wait may be over before it begins, or keep a worker from the very task that it "
+        "waits for. Who gets a lock can be decided anew only where each thread goes on doing what it did.",
         "headway locks {path}   (what they wait for)",
     ),
     Message(
@@ -130,7 +132,7 @@ ROWS: tuple[Message, ...] = (
     ),
     Message(
         "HW890",
-        "parts that are cut anew",
+        "parts that are made equal",
         "{path}: each thread that had a part of a stage computes, sleeps and waits for I/O in it as long as the others",
         "That parts can be cut so, and what cutting them costs, the recording does not know. Stages at whose end nobody waited "
         "stay as they were.",
@@ -141,7 +143,8 @@ ROWS: tuple[Message, ...] = (
         "HW891",
         "a queue that would be full again",
         "{path}: room for {room} in {queue} is not enough: {count} elements or more would be in it beyond what it had room for",
-        "The prediction is for a queue at which nobody waits for room; with less room threads wait there again, for less.",
+        "The prediction is for a queue at which nobody waits for room. With less room threads would still wait there, though "
+        "less.",
         "headway whatif {path} --queue '{example}={count}0'   (ask for more)",
     ),
     Message(

@@ -40,7 +40,7 @@ _WHOLE = {"sonar.login"}
 """Whole names of secrets that no rule knows."""
 _MAYBE_COUNTS = {"pass", "pw"}
 """Words that may as well name a number: `--pass 3` of several passes."""
-_ASKS = {
+_OPTION_VERBS = {
     "no",
     "use",
     "with",
@@ -149,7 +149,7 @@ def _after_option(before: str, word: str) -> str | None:
         return f"{user[1]}:{MASK}"
     name = before.lstrip("-")
     first = _WORDS.findall(name)[:1]
-    if before.startswith("-D") or not is_secret_name(name) or (first and first[0].lower() in _ASKS):
+    if before.startswith("-D") or not is_secret_name(name) or (first and first[0].lower() in _OPTION_VERBS):
         return None
     return None if _is_count(name, word) else MASK
 

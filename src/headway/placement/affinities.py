@@ -99,7 +99,7 @@ class Affinities:
         refused: set[Thread] = set()
         wanted: list[Thread] = []
         allowed = self.allowed()
-        wished = target & allowed or allowed
+        intended = target & allowed or allowed
         began_s = time.thread_time()
         for _ in range(_ROUNDS):
             threads = dict(self._threads())
@@ -108,12 +108,12 @@ class Affinities:
             wanted = [
                 key
                 for key, has in threads.items()
-                if has not in (wished, target) and key not in self.own | refused | moved
+                if has not in (intended, target) and key not in self.own | refused | moved
             ]
             for key in wanted:
                 if _set_affinity(key, given):
                     moved.add(key)
-                    self.seen[key] = affinity_of(key[0]) or wished  # of it what the thread's own cpuset allows
+                    self.seen[key] = affinity_of(key[0]) or intended  # of it what the thread's own cpuset allows
                 else:
                     refused.add(key)
             if not wanted or time.thread_time() - began_s > most_s:

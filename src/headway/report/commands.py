@@ -23,7 +23,7 @@ COMMANDS: tuple[Listed, ...] = (
     Listed("why", "Understand", "Where the cores went: every lost core has a cause."),
     Listed("parallelism", "Understand", "How many threads were active, and for how long."),
     Listed("walltime", "Understand", "How long it would take on another number of cores."),
-    Listed("whatif", "Understand", "How long it would take on other cores, beside another program."),
+    Listed("whatif", "Understand", "How long it would take with a change: cores, locks, sleeps."),
     Listed("speedups", "Understand", "What limits the speedup, what removing it would give."),
     Listed("critical-path", "Understand", "What the end of the program waited for."),
     Listed("threads", "Understand", "What every thread spent its time on."),

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
 from headway.store import directory as directories
-from headway.store import packing, sql
+from headway.store import row_groups, sql
 from headway.store.arrow_batches import batches
 from headway.store.checks import values
 from headway.store.checks.ranges import RangeFacts
 from headway.store.checks.whole_files import check_ends, check_sum
+from headway.store.damage import damaged, unreadable
 from headway.store.files import open_ordinary
-from headway.store.manifest import Manifest, damaged, read_manifest, unreadable
+from headway.store.manifest import Manifest, read_manifest
 from headway.store.recorder import not_finalised
 from headway.store.scratch import make_scratch
 from headway.store.tables import TABLES, TableSchema
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     import duckdb
     import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 _MOST_NOT_ON_RECORD = 1 << 20
 _MOST_REPEATS = 1000
@@ -178,9 +178,7 @@ class Recording:
         path = self.path / f"{table}.parquet"
         try:
             with pq.ParquetFile(self.file(table)) as file:
-                columns = _columns_looked_at(table, file.schema_arrow.names)
-                for group in reversed(range(file.num_row_groups)):
-                    yield from reversed(file.read_row_group(group, columns=columns).combine_chunks().to_batches())
+                yield from row_groups.backwards(file, table)
         except (OSError, pa.ArrowException) as error:
             raise unreadable(path, error, self.path) from error
 
@@ -199,13 +197,7 @@ class Recording:
         path = self.path / f"{table}.parquet"
         try:
             with pq.ParquetFile(self.file(table)) as file:
-                at = file.schema_arrow.get_field_index(order)
-                largest = [_largest(file, group, at) for group in range(file.num_row_groups)]
-                for group in reversed(range(file.num_row_groups)):
-                    batch = file.read_row_group(group, columns=list(columns)).combine_chunks().to_batches()
-                    before = [each for each in largest[:group] if each is not None]
-                    if batch:
-                        yield batch[0], max(before, default=None)
+                yield from row_groups.backwards_in_order(file, order, columns)
         except (OSError, pa.ArrowException) as error:
             raise unreadable(path, error, self.path) from error
 
@@ -385,27 +377,6 @@ def _is_exchangeable(directory: Path) -> bool:
         return False
     status = os.stat(directory)
     return directories.is_untrusted_user(status.st_uid) or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
-def _columns_looked_at(table: str, present: Sequence[str]) -> list[str]:
-    """Return those of a file's columns that are its table's: at others nobody has looked, and they may be of any length."""
-    own = (
-        {*packing.STORED, *packing.counts_in(present)} if table == "slice" else {c.name for c in TABLES[table].columns}
-    )
-    return [name for name in present if name in own]
-
-
-def _largest(file: pq.ParquetFile, group: int, column: int) -> int | None:
-    """Return the largest value of a column in a row group, as its writer told it or, where it did not, by reading it."""
-    import pyarrow.compute as pc
-
-    described = file.metadata.row_group(group)
-    if not described.num_rows:
-        return None
-    statistics = described.column(column).statistics
-    if statistics is not None and statistics.has_min_max:
-        return int(statistics.max)
-    return int(pc.max(file.read_row_group(group, columns=[described.column(column).path_in_schema]).column(0)).as_py())
 
 
 def _column_names(to_open: Path, path: Path) -> set[str]:

@@ -13,7 +13,8 @@ from headway.errors import HeadwayError
 from headway.store import directory as directories
 from headway.store import packing
 from headway.store.files import NewFile, naming
-from headway.store.manifest import FILE, Manifest, StoredNotice, TableInfo, read_manifest, write_manifest
+from headway.store.manifest import Manifest, StoredNotice, TableInfo, read_manifest, write_manifest
+from headway.store.manifest_keys import FILE
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import TextLimits, notices_of_cut_texts
 from headway.store.tables import TABLES, TableSchema

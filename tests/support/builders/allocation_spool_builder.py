@@ -23,6 +23,7 @@ class AllocatingAgent(LockAgent):
     """An agent that counts allocations: every object, or samples."""
 
     def java_class(self, class_id: int, name: bytes) -> None:
+        """Announce a class by its number and name."""
         self.records.append(record(1, JAVA_CLASS, 1, struct.pack("<II", class_id, len(name)) + name))
 
     def allocated(

@@ -20,10 +20,12 @@ def note(kind: str, at_s: float, /, **fields: Any) -> Note:
 
 
 def begin(pid: int = 77, mode: str = "experiments") -> Note:
+    """Return the note that begins a recording."""
     return note("begin", 0, pid=pid, jdk="17.0.1", timer="posix", period_ns=1_000_000, cores=2, mode=mode)
 
 
 def point(number: int = 0, name: str = "work", where: str = "com.acme.Work.unit", **fields: Any) -> Note:
+    """Return the note of a progress point."""
     return note(
         "point",
         0.1,
@@ -32,6 +34,7 @@ def point(number: int = 0, name: str = "work", where: str = "com.acme.Work.unit"
 
 
 def line(number: int, line_number: int, class_name: str = "com.acme.Work", **fields: Any) -> Note:
+    """Return the note that names a line."""
     plain = {"kind": "line", "class": class_name, "method": "unit", "file": "Work.java", "line": line_number}
     return note("line", 0.2, id=number, **plain | fields)
 
@@ -64,6 +67,7 @@ def experiment(
 
 
 def profile(at_s: float, lines: Iterable[Iterable[int]], outside_ns: int = 0, methods: Iterable[str] = ()) -> Note:
+    """Return the note of samples by line."""
     rows = [list(each) for each in lines]
     return note(
         "profile", at_s, lines=rows, out_of_scope_ns=outside_ns, unread_ns=0, out_of_scope_methods=list(methods)
@@ -71,10 +75,12 @@ def profile(at_s: float, lines: Iterable[Iterable[int]], outside_ns: int = 0, me
 
 
 def hits(at_s: float, count: int, number: int = 0) -> Note:
+    """Return the note of visits of a progress point."""
     return note("hits", at_s, points=[[number, count]])
 
 
 def health(at_s: float, **counts: int) -> Note:
+    """Return the note on how samples and payments went."""
     return note("health", at_s, refused={"-3": 4}, **{"samples": 100, "threads": 3} | counts)
 
 

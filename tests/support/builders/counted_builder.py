@@ -31,9 +31,11 @@ class CountedSlice:
 
     @property
     def end_ns(self) -> int:
+        """Return when it ends."""
         return self.start_ns + self.running_ns
 
     def inside(self, begin_ns: int, end_ns: int) -> int:
+        """Return how much of it lies within a window, ns."""
         return max(0, min(self.end_ns, end_ns) - max(self.start_ns, begin_ns))
 
 
@@ -115,6 +117,7 @@ def counters_of(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -
 
 
 def slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> pa.Table:
+    """Return the table `slice` of these slices."""
     columns: dict[str, Any] = {
         "thread_id": [each.thread for each in rows],
         "start_ns": [ORIGIN_NS + each.start_ns for each in rows],
@@ -138,6 +141,7 @@ def slice_table(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -
 
 
 def thread_table(kinds: Sequence[str]) -> pa.Table:
+    """Return the table `thread`: one thread of each kind."""
     names = [f"thread-{thread}" for thread in range(len(kinds))]
     return pa.table(
         {
@@ -191,10 +195,12 @@ class Summed:
 
     @classmethod
     def nothing(cls, most_a_ns: Sequence[float]) -> Summed:
+        """Return sums of no slice."""
         counts, low, high = ([0.0] * len(most_a_ns) for _ in range(3))
         return cls(0, 0, counts, low, high, tuple(most_a_ns))
 
     def add(self, each: CountedSlice, inside_ns: int) -> None:
+        """Add a part of a slice."""
         self.ran_ns += inside_ns
         if each.counts is None:
             self.unknown_ns += inside_ns

@@ -69,6 +69,7 @@ def _phase(start: int, dur: int, kind: str = "gc_pause") -> dict[str, Any]:
 
 
 def everything(path: Path) -> Path:
+    """Write the recording that has everything."""
     threads, tables = _whole(path)
     return synthetic.write(path, threads, WALL, tables=tables, **LOCKS)
 
@@ -107,10 +108,13 @@ def _each(table: str, **values: Any) -> Callable[[dict[str, Rows]], None]:
 
 
 def zero_length_slices(path: Path) -> Path:
+    """Write slices none of which has a length."""
     return _rewritten(path, _each("slice", running_ns=0, stolen_ns=0))
 
 
 def some_zero_length_slices(path: Path) -> Path:
+    """Write slices some of which have no length."""
+
     def change(rows: dict[str, Rows]) -> None:
         rows["slice"] += [{**row, "running_ns": 0, "stolen_ns": 0, "blocked_ns": 0} for row in rows["slice"]]
 
@@ -118,6 +122,8 @@ def some_zero_length_slices(path: Path) -> Path:
 
 
 def nothing_executed(path: Path) -> Path:
+    """Write threads that were on CPUs, all of whose time was stolen."""
+
     def change(rows: dict[str, Rows]) -> None:
         for row in rows["slice"]:
             row["stolen_ns"] = row["running_ns"]
@@ -129,6 +135,8 @@ def nothing_executed(path: Path) -> Path:
 
 
 def nothing_known_of_theft(path: Path) -> Path:
+    """Write slices whose stolen time is unknown."""
+
     def change(rows: dict[str, Rows]) -> None:
         _each("slice", stolen_ns=None)(rows)
         _each("activity", stolen_ns=None)(rows)
@@ -138,11 +146,14 @@ def nothing_known_of_theft(path: Path) -> Path:
 
 
 def threads_without_figures(path: Path) -> Path:
+    """Write threads whose sums are unknown."""
     names = ("running_ns", "exec_ns", "runnable_ns", "blocked_ns", "switches", "parallelism_running")
     return _rewritten(path, _each("thread", **dict.fromkeys((*names, "bottle_height_ns", "bottle_width"), None)))
 
 
 def threads_that_never_ran(path: Path) -> Path:
+    """Write threads without a slice."""
+
     def change(rows: dict[str, Rows]) -> None:
         _each("thread", running_ns=0, exec_ns=0, runnable_ns=0, blocked_ns=WALL, switches=0, bottle_height_ns=0)(rows)
         rows["slice"].clear()
@@ -154,25 +165,30 @@ def threads_that_never_ran(path: Path) -> Path:
 
 
 def one_record(path: Path) -> Path:
+    """Write a recording of one nanosecond of one thread."""
     thread = FakeThread("app", 0, [("R", 1)], "main")
     return synthetic.write(path, [thread], 1, bin_ns=1)
 
 
 def one_cpu(path: Path) -> Path:
+    """Write a recording of a single CPU."""
     return _rewritten(path, _each("slice", cpu=0), affinity=[0], recorded_cores=1)
 
 
 def no_cores_known(path: Path) -> Path:
+    """Write a recording that does not say on how many cores it was made."""
     return _rewritten(path, lambda _: None, affinity=[], recorded_cores=None)
 
 
 def only_virtual_threads(path: Path) -> Path:
+    """Write waits of virtual threads alone."""
     waits = [Wait(-1, 0, 10, 500, owner=-2, waker=-2, stack=0), Wait(-2, 0, 600, 700, is_pinned=True)]
     carrier = [FakeThread("carrier", 0, [("R", 300), ("B", 400), ("R", 300)], "ForkJoinPool-1-worker-1")]
     return LockRecording(carrier, waits, wall=WALL, stacks=[lock_builder.LOCK_FRAMES], facts=LOCKS).write(path)
 
 
 def blocks_without_end(path: Path) -> Path:
+    """Write waits that go on at the recording's end."""
     waits = [
         Wait(0, 0, 0, WALL, is_open=True),
         Wait(1, 0, 0, WALL, is_open=True, stack=0),
@@ -182,6 +198,8 @@ def blocks_without_end(path: Path) -> Path:
 
 
 def blocks_of_no_length(path: Path) -> Path:
+    """Write waits that took no time."""
+
     def change(rows: dict[str, Rows]) -> None:
         _each("block", dur_ns=0)(rows)
         _each("blocker", thread_time_ns=0, real_time_ns=0, hold_ns=0, peak_parked=0)(rows)
@@ -190,6 +208,8 @@ def blocks_of_no_length(path: Path) -> Path:
 
 
 def ids_at_their_ends(path: Path) -> Path:
+    """Write ids that are as large, or as small, as their type allows."""
+
     def change(rows: dict[str, Rows]) -> None:
         _each("thread", tid=MOST, java_id=2**63 - 1)(rows)
         _each("block", java_id=2**63 - 1, owner_java_id=-(2**63), waker_java_id=2**63 - 1)(rows)
@@ -199,6 +219,8 @@ def ids_at_their_ends(path: Path) -> Path:
 
 
 def one_tid_in_two_processes(path: Path) -> Path:
+    """Write threads of two processes that have one number."""
+
     def change(rows: dict[str, Rows]) -> None:
         for number, row in enumerate(rows["thread"]):
             row |= {"pid": 100 + number % 2, "tid": 100}
@@ -207,10 +229,12 @@ def one_tid_in_two_processes(path: Path) -> Path:
 
 
 def samples_of_no_weight(path: Path) -> Path:
+    """Write samples that stand for nothing."""
     return _rewritten(path, _each("sample", weight=0))
 
 
 def samples_without_stack_or_thread(path: Path) -> Path:
+    """Write samples whose stacks and threads are unknown."""
     return _rewritten(path, _each("sample", stack_id=None, thread_id=None))
 
 
@@ -240,18 +264,23 @@ def counted(path: Path) -> Path:
 
 
 def counted_without_counts(path: Path) -> Path:
+    """Write counters none of whose counts are in the slices."""
     return _rewritten(path, lambda _: None, **COUNTERS)
 
 
 def counted_without_slices(path: Path) -> Path:
+    """Write counters without any slice."""
     return _rewritten(path, lambda rows: rows["slice"].clear(), **COUNTERS)
 
 
 def pauses_without_length(path: Path) -> Path:
+    """Write pauses of the JVM that took no time."""
     return _rewritten(path, _each("jvm_phase", dur_ns=0))
 
 
 def everything_lost(path: Path) -> Path:
+    """Write a recording that lost records all the time."""
+
     def change(rows: dict[str, Rows]) -> None:
         rows["loss"] = [{"source": "sched", "cpu": 0, "start_ns": ORIGIN, "dur_ns": WALL, "events": 9}]
 
@@ -259,6 +288,8 @@ def everything_lost(path: Path) -> Path:
 
 
 def mode_agent(path: Path) -> Path:
+    """Write a recording of mode agent: no thread states."""
+
     def change(rows: dict[str, Rows]) -> None:
         del rows["slice"], rows["activity"]
 
@@ -266,14 +297,18 @@ def mode_agent(path: Path) -> Path:
 
 
 def mode_perf(path: Path) -> Path:
+    """Write a recording of mode perf-switch: no wake-ups, no stolen time."""
     return _rewritten(path, _each("slice", runnable_ns=None, stolen_ns=None), mode="perf-switch")
 
 
 def no_span(path: Path) -> Path:
+    """Write a recording of no length."""
     return write_rows(path, {"thread": []}, wall=0)
 
 
 def one_nanosecond(path: Path) -> Path:
+    """Write a recording of one nanosecond."""
+
     def change(rows: dict[str, Rows]) -> None:
         rows["activity"] = [rows["activity"][0] | {"dur_ns": 1, "stolen_ns": 0}]
 
@@ -281,6 +316,7 @@ def one_nanosecond(path: Path) -> Path:
 
 
 def longer_than_its_rows(path: Path) -> Path:
+    """Write a recording that goes on long after its last row."""
     return _rewritten(path, lambda _: None, wall=10 * WALL)
 
 
@@ -294,10 +330,12 @@ def without(table: str) -> Callable[[Path], Path]:
 
 
 def usual(path: Path) -> Path:
+    """Write an ordinary recording."""
     return recording_builder.make(path, recording_builder.Shape(threads=9, slices=300))
 
 
 def causal(path: Path) -> Path:
+    """Write an ordinary causal recording."""
     return causal_builder.write(
         path, causal_builder.data_of(causal_builder.CausalModel({"A.a:1": causal_builder.serial(0.3)}, pairs=20))
     )

@@ -16,6 +16,7 @@ Stacks = dict[Path, int]
 
 
 def frame(name: str) -> Frame:
+    """Return a Java frame of this name."""
     cls, _, method = name.rpartition("::")
     return Frame(cls, method)
 
@@ -68,6 +69,7 @@ def _depth_first(totals: Mapping[Path, Sequence[int]]) -> list[Path]:
 def profile_of(
     weights: Mapping[Path, int], kinds: Mapping[str, str] | None = None, event: str = "cpu", unit: str = "ns"
 ) -> Profile:
+    """Return a profile of these stacks and weights."""
     frames, tree = call_tree({path: [value] for path, value in weights.items()}, kinds or {})
     columns = CallTree(
         tree["parent"],
@@ -83,6 +85,7 @@ def profile_of(
 
 
 def diff_of(before: Mapping[Path, int], after: Mapping[Path, int]) -> ProfileDiff:
+    """Return the difference of two profiles of these stacks and weights."""
     both = {path: [before.get(path, 0), after.get(path, 0)] for path in [*before, *after]}
     frames, t = call_tree(both, {}, profiles=2)
     plain = (t["parent"], t["frame"], t["kind"], t["size"], t["depth"])

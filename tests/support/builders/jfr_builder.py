@@ -62,6 +62,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 def varint(value: int) -> bytes:
+    """Encode a whole number."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value >= 0x80 and len(out) < 8:
@@ -71,6 +72,7 @@ def varint(value: int) -> bytes:
 
 
 def text(value: str | None) -> bytes:
+    """Encode a text."""
     raw = (value or "").encode()
     return b"\0" if value is None else b"\3" + varint(len(raw)) + raw
 
@@ -92,6 +94,7 @@ def sized(body: bytes) -> bytes:
 
 
 def metadata() -> bytes:
+    """Encode the types that these files have."""
     strings: list[str] = []
 
     def s(word: str) -> bytes:

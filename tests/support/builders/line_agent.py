@@ -17,6 +17,7 @@ WITH_LINES = COMPLETE | {b"access_lines": b"on"}
 
 
 def placed(agent: AllocatingAgent, place: int, name_id: int, offset: int) -> None:
+    """Announce a field by its class's name and its offset."""
     agent.records.append(record(1, PLACE, JVM, struct.pack("<IIII", place, name_id, offset, 0)))
 
 

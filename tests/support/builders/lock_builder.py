@@ -79,13 +79,16 @@ class LockRecording:
 
     @property
     def locks(self) -> int:
+        """Return how many locks there are."""
         named = [*(wait.lock for wait in self.waits), *(held.lock for held in self.holds)]
         return max([*named, len(self.classes) - 1, len(self.kinds) - 1], default=-1) + 1
 
     def kind(self, lock: int) -> str:
+        """Return what kind of object a lock is."""
         return self.kinds[lock] if lock < len(self.kinds) else "park"
 
     def class_name(self, lock: int) -> str:
+        """Return the class of a lock."""
         return self.classes[lock] if lock < len(self.classes) else LOCK_CLASS
 
     def parked(self, lock: int, t: int) -> int:
@@ -93,9 +96,11 @@ class LockRecording:
         return sum(wait.lock == lock and wait.start <= t < wait.end for wait in self.waits)
 
     def paused(self, t: int) -> bool:
+        """Return whether a pause goes on at a moment."""
         return any(start <= t < end for start, end in self.pauses)
 
     def write(self, path: Path) -> Path:
+        """Write the recording, and return its path."""
         tables = {
             "blocker": [row for lock in range(self.locks) if (row := self._blocker(lock))],
             "block": [self._block(wait) for wait in sorted(self.waits, key=lambda wait: wait.start)],

@@ -101,6 +101,7 @@ class Counts:
 
 
 def read_counts(path: Path) -> Counts:
+    """Return what the program counted in its mapped file."""
     numbers = array.array("q", path.read_bytes())
     return Counts(list(numbers[0::2]), list(numbers[1::2]))
 

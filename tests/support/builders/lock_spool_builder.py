@@ -18,6 +18,7 @@ class LockAgent(Agent):
     """An agent that records locks. Its ids start at 1; 0 means none."""
 
     def method(self, method_id: int, class_name: bytes, name: bytes) -> None:
+        """Announce a method."""
         body = struct.pack("<IHH", method_id, len(class_name), len(name)) + class_name + name
         self.records.append(record(1, 40, 1, body))
 
@@ -37,11 +38,13 @@ class LockAgent(Agent):
         name: bytes = b"",
         stack_id: int = 0,
     ) -> None:
+        """Announce an object that threads wait for."""
         sizes = (len(class_name), len(name))
         body = struct.pack("<IIIIIHH", blocker_id, identity_hash, kind, java_id, stack_id, *sizes) + class_name + name
         self.records.append(record(ns, 42, 1, body))
 
     def dead(self, ns: int, blocker_id: int, folded_into: int = 0) -> None:
+        """Add that an object was collected."""
         self.records.append(record(ns, 43, 1, struct.pack("<II", blocker_id, folded_into)))
 
     def block(
@@ -60,11 +63,13 @@ class LockAgent(Agent):
         waker_stack_id: int = 0,
         weight: int = 1,
     ) -> None:
+        """Add a wait."""
         ids = (blocker_id, stack_id, java_id, waker, waker_stack_id, owner)
         body = struct.pack("<qqIIIIIIHHI", start_ns, waking_ns, *ids, kind, flags, weight)
         self.records.append(record(end_ns, 44, tid, body))
 
     def hold(self, tid: int, java_id: int, start_ns: int, end_ns: int, blocker_id: int) -> None:
+        """Add a hold."""
         self.records.append(record(end_ns, 45, tid, struct.pack("<qII", start_ns, blocker_id, java_id)))
 
     def standing(self, ns: int, java_id: int, stack_id: int, state: int) -> None:
@@ -72,6 +77,7 @@ class LockAgent(Agent):
         self.records.append(record(ns, 47, 1, struct.pack("<IIII", stack_id, java_id, state, 0)))
 
     def capped(self, ns: int) -> None:
+        """Add that single waits end here."""
         self.records.append(record(ns, 46, 1, b""))
 
 
@@ -97,6 +103,7 @@ class Slot:
     is_dead: bool = False
 
     def packed(self) -> bytes:
+        """Return it as bytes."""
         now = (0, self.blocker_id, self.parked_now, self.peak_parked, self.times, self.measured)
         times = (self.first_ns, self.last_ns, self.thread_time_ns, self.real_time_ns)
         who = (self.identity_hash, self.class_index, self.kind, self.is_dead, self.first_java_id, 0, 0)
@@ -115,6 +122,7 @@ class LockTable:
     below_threshold: int = 0
 
     def write(self, directory: Path) -> Path:
+        """Write the file."""
         counts = (SLOT_BYTES, len(self.slots) + 1, len(self.classes), 0)
         totals = (self.dropped, 0, self.capped_ns, 0, self.below_threshold)
         head = struct.pack("<8sIIqIIIIQQqqQ", b"HWLOCKS\0", 2, self.pid, 0, *counts, *totals)

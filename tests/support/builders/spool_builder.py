@@ -32,19 +32,24 @@ class Agent:
     records: list[bytes] = field(default_factory=list)
 
     def thread(self, ns: int, tid: int, java_id: int, name: bytes, group: bytes = b"main", flags: int = 0) -> None:
+        """Add the start of a Java thread."""
         body = struct.pack("<QIHH", java_id, flags, len(name), len(group)) + name + group
         self.records.append(record(ns, 34, tid, body))
 
     def rename(self, ns: int, tid: int, java_id: int, name: bytes) -> None:
+        """Add a thread's new name."""
         self.records.append(record(ns, 39, tid, struct.pack("<QIHH", java_id, 0, len(name), 0) + name))
 
     def end(self, ns: int, tid: int, java_id: int, cpu_ns: int) -> None:
+        """Add the end of a Java thread."""
         self.records.append(record(ns, 35, tid, struct.pack("<QQ", java_id, cpu_ns)))
 
     def phase(self, start_ns: int, end_ns: int, kind: int, cause: bytes) -> None:
+        """Add a phase of the JVM."""
         self.records.append(record(end_ns, 36, 1, struct.pack("<qII", start_ns, kind, len(cause)) + cause))
 
     def fact(self, key: bytes, value: bytes, part: int = 0) -> None:
+        """Add a fact that the JVM says of itself."""
         self.records.append(record(1, 33, 1, struct.pack("<HHI", len(key), part, len(value)) + key + value))
 
     def write(self, directory: Path) -> None:
@@ -86,6 +91,7 @@ class Spool:
         others_ns: int | None = None,
         counts: Sequence[int] | None = None,
     ) -> None:
+        """Add a switch of threads on a CPU."""
         flags = PREV_OURS * (out is not None) | NEXT_OURS * (into is not None)
         flags |= (
             PREEMPT * preempt | NO_EXEC * (exec_ns is None and others_ns is None) | OTHERS * (others_ns is not None)
@@ -100,33 +106,42 @@ class Spool:
         self._sched(cpu, ns, 4, tid or 0, words(counts))
 
     def waking(self, ns: int, cpu: int, tid: int, by: int | None = None, irq: bool = False, new: bool = False) -> None:
+        """Add a waking."""
         flags = 1 * new | 2 * irq | 4 * (by is not None)
         self._sched(cpu, ns, 2, tid, struct.pack("<IHH", by or 0, flags, cpu))
 
     def loss(self, ns: int, cpu: int, first_ns: int, events: int) -> None:
+        """Add a span of lost records."""
         self._sched(cpu, ns, 3, 0, struct.pack("<IIqqQ", cpu, 0, first_ns, ns, events))
 
     def fork(self, ns: int, tid: int, pid: int = 0, parent: int = 1, comm: bytes = b"t", start_ns: int = -1) -> None:
+        """Add the birth of a thread."""
         start = ns if start_ns < 0 else start_ns
         self._life(ns, 16, tid, struct.pack("<IIIIq16s", pid or tid, parent, parent, tid, start, comm))
 
     def exit(self, ns: int, tid: int, exec_ns: int = 0) -> None:
+        """Add the end of a thread."""
         self._life(ns, 17, tid, struct.pack("<IIQ", tid, 0, exec_ns))
 
     def rename(self, ns: int, tid: int, comm: bytes) -> None:
+        """Add a thread's new kernel name."""
         self._life(ns, 18, tid, struct.pack("<II16s", tid, 0, comm))
 
     def exec(self, ns: int, tid: int, old_tid: int, comm: bytes = b"new") -> None:
+        """Add an exec."""
         self._life(ns, 19, tid, struct.pack("<II16s", tid, old_tid, comm))
 
     def snapshot(self, ns: int, tid: int, state: str, start_ns: int = 0, pid: int = 0, exec_ns: int = 0) -> None:
+        """Add a thread that ran when the recording began."""
         body = struct.pack("<IIIIqQ16s", pid or tid, 1, tid, ord(state), start_ns, exec_ns, b"old")
         self._life(ns, 20, tid, body)
 
     def totals(self, ns: int, tid: int, exec_ns: int, waited_ns: int) -> None:
+        """Add a thread's totals as the kernel counts them."""
         self._life(ns, 21, tid, struct.pack("<IIQQQ", tid, 0, exec_ns, waited_ns, 1))
 
     def write(self, directory: Path) -> Path:
+        """Write the files."""
         directory.mkdir(parents=True, exist_ok=True)
         for cpu, records in self.sched.items():
             counted = self.counters_of.get(cpu, self.counters)
@@ -153,16 +168,19 @@ def header(
     next_chunk: int = 0,
     counted: tuple[int, int] = (0, 0),
 ) -> bytes:
+    """Return the header of a file."""
     who = struct.pack("<8sIIIIII", b"HWSPOOL\0", 1, source, producer, cpu, pid, 0)
     numbers = struct.pack("<qqIIQQQIHH", created_ns, 0, 0, chunk_bytes, next_chunk, 0, lost, 0, *counted)
     return (who + numbers).ljust(4096, b"\0")
 
 
 def words(numbers: Sequence[int]) -> bytes:
+    """Return numbers as 64-bit words."""
     return struct.pack(f"<{len(numbers)}Q", *numbers)
 
 
 def record(ns: int, kind: int, tid: int, body: bytes) -> bytes:
+    """Return a record."""
     body = body.ljust(-(-len(body) // 8) * 8, b"\0")
     return struct.pack("<qHHI", ns, kind, 16 + len(body), tid) + body
 
@@ -194,9 +212,11 @@ class Decoded:
     counts: list[list[int] | None]
 
     def of(self, thread: int) -> list[Slice]:
+        """Return the slices of a thread."""
         return [row for row in self.slices if row.thread == thread]
 
     def total(self, name: str, thread: int) -> int:
+        """Return the sum of this name for a thread."""
         return int(self.result["threads"][name][thread])
 
     def states(self, thread: int) -> list[tuple[str, int, int]]:

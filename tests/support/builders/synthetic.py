@@ -39,10 +39,12 @@ class FakeThread:
 
     @property
     def end(self) -> int:
+        """Return when the thread ends."""
         return self.start + sum(length for _, length in self.states)
 
 
 def slices_of(index: int, thread: FakeThread) -> list[dict[str, Any]]:
+    """Return the rows of table `slice` for a thread."""
     rows, now, blocked, runnable, part = [], thread.start, 0, 0, 0
     for state, length in thread.states:
         if state == "B":
@@ -116,6 +118,8 @@ def _rates(thread: FakeThread) -> list[float]:
 
 
 def thread_row(index: int, thread: FakeThread, wall: int) -> dict[str, Any]:
+    """Return the row of table `thread` for a thread."""
+
     def total(which: str) -> int:
         return sum(length for state, length in thread.states if state == which)
 
@@ -143,6 +147,7 @@ def thread_row(index: int, thread: FakeThread, wall: int) -> dict[str, Any]:
 
 
 def manifest_of(wall: int, **facts: Any) -> dict[str, Any]:
+    """Return the manifest of a recording of this length."""
     return {
         "mode": "ebpf",
         "command": ["java", "-jar", "app.jar"],

@@ -40,21 +40,25 @@ class AskedProgram:
         self.ready = self.answer()
 
     def answer(self) -> str:
+        """Return the next line that it prints."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().rstrip("\n")
 
     def ask(self, request: str) -> str:
+        """Send a request, and return the answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(request + "\n")
         self.process.stdin.flush()
         return self.answer()
 
     def attach(self, options: str) -> None:
+        """Load the agent into it with these options."""
         jcmd = JAVAS["jdk17"].with_name("jcmd")
         command = [str(jcmd), str(self.process.pid), "JVMTI.agent_load", str(agent()), f'"{options}"']
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
 
     def end(self) -> None:
+        """End it; it must have nothing more to say."""
         out, err = self.process.communicate("end\n", timeout=PATIENCE_S)
         assert (self.process.returncode, out, err) == (0, "", "")
 

@@ -14,6 +14,7 @@ from headway import _native
 
 
 def main() -> None:
+    """Record the program, and print the figures as JSON."""
     spool, ring_bytes, drain_ms, *command = sys.argv[1:]
     go_read, go_write = os.pipe()
     out_read, out_write = os.pipe()

@@ -63,6 +63,7 @@ class Finished:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
+        """Return its output, line by line, as JSON."""
         return [json.loads(line) for line in self.stdout.splitlines() if line.startswith(b"{")]
 
     def line(self, event: str) -> dict[str, Any]:

@@ -22,6 +22,8 @@ PHASE_KINDS = {1: "gc_pause", 2: "startup", 3: "shutdown"}
 
 @dataclass(frozen=True)
 class ThreadStart:
+    """The start of a Java thread."""
+
     ts_ns: int
     tid: int
     java_id: int
@@ -32,6 +34,8 @@ class ThreadStart:
 
 @dataclass(frozen=True)
 class ThreadEnd:
+    """The end of a Java thread."""
+
     ts_ns: int
     tid: int
     java_id: int
@@ -50,6 +54,8 @@ class Mount:
 
 @dataclass(frozen=True)
 class Phase:
+    """A phase of the JVM."""
+
     start_ns: int
     end_ns: int
     kind: str
@@ -58,6 +64,8 @@ class Phase:
 
 @dataclass
 class AgentSpool:
+    """All records of one agent."""
+
     pid: int
     host_pid: int
     created_ns: int
@@ -80,6 +88,7 @@ class AgentSpool:
 
 
 def read_agent_spool(path: Path) -> AgentSpool:
+    """Read one agent's file."""
     data = path.read_bytes()
     magic, version, source, producer, _cpu, pid, host_pid, created, _real, _stop, chunk_bytes, _next, _limit, lost = (
         _HEADER.unpack_from(data)

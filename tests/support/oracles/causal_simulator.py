@@ -43,6 +43,8 @@ class Program:
 
 @dataclass
 class Result:
+    """What came of a run: when it ended, and what was visited."""
+
     effective_ns: int  # until all threads have ended, inserted delays apart
     visits_ns: list[int] = field(default_factory=list)  # effective time at each "visit"
     delay_ns: int = 0
@@ -91,6 +93,8 @@ class _Thread:
 
 
 class Machine:
+    """The simulated machine: cores, threads, locks and their clock."""
+
     def __init__(
         self, program: Program, *, real: tuple[str, float] | None = None, virtual: Virtual | None = None
     ) -> None:
@@ -112,6 +116,7 @@ class Machine:
     # --- the machine ---
 
     def run(self) -> Result:
+        """Run the program to its end."""
         for _ in range(1_000_000):
             self._give_cores()
             if not self.on_core and all(thread.wakes_ns is None for thread in self.started):
@@ -454,6 +459,7 @@ class Machine:
 
 
 def run(program: Program) -> Result:
+    """Return how the program runs as it is."""
     return Machine(program).run()
 
 
@@ -463,6 +469,7 @@ def run_really(program: Program, line: str, speedup: float) -> Result:
 
 
 def run_virtually(program: Program, virtual: Virtual) -> Result:
+    """Return how the program runs under virtual speedup."""
     return Machine(program, virtual=virtual).run()
 
 

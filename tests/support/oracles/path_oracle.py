@@ -39,6 +39,8 @@ class JvmWait(NamedTuple):
 
 @dataclass
 class FakeLife:
+    """The life of a thread: when it began and ended, and who started it."""
+
     birth: int
     parent: int
     cycles: Sequence[Cycle]

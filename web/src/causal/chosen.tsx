@@ -15,6 +15,7 @@ interface Props {
   range: Range;
 }
 
+/** The chosen line, shown large. */
 export function Chosen({ row, range }: Props) {
   const [holder, width] = useWidth<HTMLDivElement>();
   const roving = useRoving(row.points.length);
@@ -83,6 +84,7 @@ function Legend() {
   );
 }
 
+/** A percentage that may be unknown. */
 export function MaybePct({ value }: { value: number | null }) {
   if (value !== null) return <data value={String(value)}>{signed(value)}</data>;
   return (

@@ -23,6 +23,7 @@ export function worthABar(rows: readonly Row[]): number[] {
 
 const share = (rows: readonly Row[], i: number): number => rows[i]?.line.samples_pct ?? 0;
 
+/** Each line's share of the CPU time beside what experiments found. */
 export function Compare({ rows, onChoose }: Props) {
   const shown = worthABar(rows);
   const hottest = Math.max(1, ...shown.map((i) => share(rows, i)));

@@ -4,6 +4,7 @@ import { tick, ticks } from "../ui/format";
 import type { Row } from "./rows";
 import { isWeak, pointText } from "./words";
 
+/** The program speedups that a chart shows, in percent. */
 export interface Range {
   low: number;
   high: number;
@@ -33,6 +34,7 @@ export function rangeOf(rows: readonly Row[]): Range {
   return { low: Math.min(low - room, -2), high: high + room };
 }
 
+/** Return how percent become pixels: x for virtual, y for program speedup. */
 export function scales(frame: Frame, range: Range) {
   const [w, h] = [frame.width - frame.left - frame.right, frame.height - frame.top - frame.bottom];
   return {

@@ -14,6 +14,7 @@ interface Props {
   onChoose: (i: number) => void;
 }
 
+/** A row of small curves, one of which can be chosen. */
 export function Multiples({ rows, range, chosen, onChoose }: Props) {
   const [all, setAll] = useState(false);
   const shown = all ? rows : rows.slice(0, Math.max(FIRST, chosen + 1));

@@ -20,6 +20,7 @@ const CURVES_LEAD =
   "one scale. Grey: no answer yet, as experiments are too few, or the gain is more than delays allow (noise, or threads " +
   "that go on faster once they stood still).";
 
+/** The page of a causal recording. */
 export function CausalPageApp({ payload: page }: { payload: CausalPage }) {
   const [point, setPoint] = useState(0);
   const [place, setPlace] = useState(0);

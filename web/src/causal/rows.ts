@@ -1,6 +1,7 @@
 // What the views of a causal recording draw: lines as one progress point sees them, with the points of a curve by name.
 import type { CausalLine, CausalPage, Curve, PointRow } from "../payload/causal";
 
+/** A point of a curve, by name instead of by place. */
 export interface CurvePoint {
   virtual_pct: number;
   program_pct: number;
@@ -18,6 +19,7 @@ export interface Row {
   points: CurvePoint[];
 }
 
+/** Return every line as one progress point sees it. */
 export function rowsOf(page: CausalPage, point: number): Row[] {
   return page.lines.map((line) => {
     const curve = line.curves[point] ?? null;

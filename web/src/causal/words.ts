@@ -33,6 +33,7 @@ export function outcome({ curve }: Row): string {
   return `${signed(curve.maximum_pct)}${at}${flat}`;
 }
 
+/** Return how much longer to record before a line's effect is known. */
 export function needs(seconds: number): string {
   if (seconds < 60) return "needs less than 1 more minute";
   const minutes = Math.ceil(seconds / 60);

@@ -14,6 +14,7 @@ export interface Place {
   y: (value: number) => number;
 }
 
+/** One column: its name, and how it is drawn. */
 export interface Column {
   key: number;
   name: string;
@@ -38,6 +39,7 @@ interface Props {
 export const columnsThatFit = (room: number, least: number) =>
   Math.max(1, Math.floor((room - PAD.left - PAD.right) / least));
 
+/** Columns on a grid with an axis. */
 export function Columns({ columns, height, least, range: [low, high], lines, axis, label }: Props) {
   const [holder, room] = useWidth<HTMLDivElement>();
   const roving = useRoving(columns.length);

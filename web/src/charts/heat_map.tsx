@@ -10,6 +10,7 @@ import { type Order, SortableHead } from "../ui/order";
 const DARKEST = 45;
 const ALL = -1;
 
+/** The heat map as a table that can be sorted. */
 export function HeatTable({ heat }: { heat: HeatMap }) {
   const [kind, setKind] = useState(ALL);
   const [order, setOrder] = useState<Order | null>(null);

@@ -15,6 +15,7 @@ const LEAST = 14;
 
 export const levelName = (level: LevelRow) => (level.from === level.to ? `${level.from}` : `${level.from}–${level.to}`);
 
+/** Wall time by number of active, or running, threads. */
 export function Histogram({ payload }: { payload: Payload }) {
   const parallelism = payload.parallelism;
   return (

@@ -18,6 +18,7 @@ interface Props {
   span: Span;
 }
 
+/** Where a program was placed over time, and each decision. */
 export function Placements({ view, span }: Props) {
   const moves = view.spells.length + view.left_out - 1;
   return (

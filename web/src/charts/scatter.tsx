@@ -17,6 +17,7 @@ interface Scale {
   marks: number[];
 }
 
+/** Programs as points, with two figures to choose as axes. */
 export function ScatterPlot({ scatter }: { scatter: Scatter }) {
   const [across, setAcross] = useState(0);
   const [up, setUp] = useState(1);

@@ -12,6 +12,7 @@ const HEIGHT = 260;
 /** CSS pixels left and right of the plot itself: what stands below it in line with the time keeps the same. */
 export const PLOT_INSET = { left: 44, right: 16 };
 
+/** When the bins of a chart begin, and how long each is. */
 export interface Bins {
   start_ns: number[];
   dur_ns: number[];
@@ -56,6 +57,7 @@ function sums(bins: Bins, layers: Layer[]): number[][] {
 
 const middle = (bins: Bins, i: number) => (bins.start_ns[i] ?? 0) + (bins.dur_ns[i] ?? 0) / 2;
 
+/** Layers on top of each other over time. */
 export function Stacked(props: Props) {
   const { label, bins, layers, cores, wall_ns, span, onSpan, at, onAt, under, over } = props;
   const theme = useTheme();

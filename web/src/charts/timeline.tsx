@@ -19,6 +19,7 @@ interface Props {
   onSpan: (span: Span) => void;
 }
 
+/** Active or running threads over time, by kind. */
 export function Timeline({ payload, span, onSpan }: Props) {
   const [measure, setMeasure] = useState<Measure>("active");
   const profile = payload.parallelism?.profile;

@@ -12,6 +12,7 @@ import { useWidth } from "../ui/width";
 const HEIGHT = 260;
 const PAD = { top: 16, right: 20, bottom: 40, left: 60 };
 
+/** Predicted wall times by number of cores. */
 export function WalltimeChart({ payload }: { payload: Payload }) {
   const walltime = payload.walltime;
   return (

@@ -22,6 +22,7 @@ export function unitOf(rates: readonly KindRates[]): number {
   return prefixOf(Math.max(0, ...rates.flatMap((each) => each.rates.map((rate) => rate ?? 0))))[0];
 }
 
+/** Events per second over time, by kind of threads. */
 export function OverTime({ view, wall_ns, span, onSpan }: Props) {
   const [event, setEvent] = useState(view.events[0] ?? "");
   const shown = useMemo(() => view.rates.filter((each) => each.event === event), [view, event]);

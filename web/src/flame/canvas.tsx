@@ -32,6 +32,7 @@ interface Pointed {
   y: number;
 }
 
+/** One flame graph with its pointer, keyboard and screen reader. */
 export function Graph(props: Props) {
   const { graph, frames, arranged, measure, upsideDown, byChange, found, zoomed, onZoom } = props;
   const { tree } = arranged;

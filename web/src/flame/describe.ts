@@ -37,11 +37,13 @@ export function exactly(value: number, unit: Unit): string {
   return unit === "count" ? integer(value) : `${integer(value)} ${unit}`;
 }
 
+/** A frame in words: its name, then a line per fact. */
 export interface Description {
   title: string;
   lines: string[];
 }
 
+/** Return a frame's place, weight and share in words. */
 export function describe(graph: Flame, frames: FlameFrames, tree: Tree, node: number, measure: Measure): Description {
   const totals = (measure === "other" && tree.otherTotal) || tree.total;
   const selves = (measure === "other" && tree.otherSelf) || tree.self;

@@ -13,6 +13,7 @@ const PAD = 4;
 /** A change of so many points has the full colour. */
 const FULL_CHANGE = 0.1;
 
+/** What is drawn: the graph, and what of it is chosen, found and pointed at. */
 export interface Scene {
   arranged: Arranged;
   layout: Layout;
@@ -29,6 +30,7 @@ export interface Scene {
   height: number;
 }
 
+/** Return where a row begins, in pixels from the top. */
 export function yOf(row: number, scene: Pick<Scene, "upsideDown" | "height">): number {
   return scene.upsideDown ? scene.height - (row + 1) * ROW : row * ROW;
 }

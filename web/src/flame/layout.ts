@@ -11,6 +11,7 @@ export interface Row {
   w: number[];
 }
 
+/** The frames in sight, row by row. */
 export interface Layout {
   rows: Row[];
   /** How many frames are in the rows; children drawn as one block count once. */

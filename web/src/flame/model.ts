@@ -4,6 +4,7 @@ import { type FlameFrames, FRAME_KINDS, type FrameKind, type PackedTree } from "
 export const ROOT_FRAME = 0;
 export const MERGED_FRAME = 1;
 
+/** A call tree in columns, depth first. */
 export interface Tree {
   size: number;
   parent: Int32Array;
@@ -41,6 +42,7 @@ export function unpack(base64: string, count: number): Float64Array {
   return out;
 }
 
+/** Unpack a tree, and sum it up. */
 export function decode(packed: PackedTree): Tree {
   const size = packed.nodes;
   const frame = Int32Array.from(unpack(packed.frames, size));
@@ -103,6 +105,7 @@ function children(parent: Int32Array): { firstChild: Int32Array; child: Int32Arr
   return { firstChild, child };
 }
 
+/** Return a node's children. */
 export function childrenOf(tree: Tree, node: number): Int32Array {
   return tree.child.subarray(tree.firstChild[node] ?? 0, tree.firstChild[node + 1] ?? 0);
 }
@@ -110,6 +113,7 @@ export function childrenOf(tree: Tree, node: number): Int32Array {
 /** Which of the two profiles gives the widths. */
 export type Measure = "this" | "other";
 
+/** A tree whose nodes have a place. */
 export interface Arranged {
   tree: Tree;
   weight: Float64Array;
@@ -133,10 +137,12 @@ export function arrange(tree: Tree, measure: Measure): Arranged {
   return { tree, weight, start };
 }
 
+/** Return how a node's code ran: Java, native, kernel ... */
 export function kindOf(frames: FlameFrames, tree: Tree, node: number): FrameKind {
   return FRAME_KINDS[frames.kinds.charCodeAt(tree.frame[node] ?? 0) - 97] ?? "java";
 }
 
+/** Return a node's name; of merged ones how many they are. */
 export function nameOf(frames: FlameFrames, tree: Tree, node: number): string {
   const frame = tree.frame[node] ?? 0;
   if (frame === MERGED_FRAME) return `(${(tree.merged[node] ?? 0).toLocaleString("en-US")} smaller)`;

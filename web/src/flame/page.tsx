@@ -9,6 +9,7 @@ import { Flames } from "./view";
 export const FLAME_LEAD =
   "Where it happened: each box is a method, as wide as what was measured in it and in what it calls. Callers and callees touch.";
 
+/** The page of `headway flame`. */
 export function FlamePageApp({ payload }: { payload: FlamePage }) {
   return (
     <Page title={payload.title} made={payload.made} skip={["flame", "the flame graph"]}>

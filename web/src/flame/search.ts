@@ -3,6 +3,7 @@
 import type { FlameFrames } from "../payload/flame";
 import { MERGED_FRAME, type Tree } from "./model";
 
+/** Which frames a search matches, or what is wrong with its pattern. */
 export interface Found {
   /** 1 for each frame whose name matches. */
   frames: Uint8Array;
@@ -31,6 +32,7 @@ export function findFrames(frames: FlameFrames, query: string): Found | null {
   };
 }
 
+/** How many nodes match, and what they weigh together. */
 export interface Matched {
   nodes: number;
   weight: number;

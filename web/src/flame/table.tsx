@@ -8,6 +8,7 @@ import { type Arranged, MERGED_FRAME, ROOT_FRAME, type Tree } from "./model";
 
 const ROWS = 100;
 
+/** A frame's own weight, and that of all it calls. */
 export interface FrameSums {
   frame: number;
   self: number;
@@ -43,6 +44,7 @@ interface Props {
   own: Float64Array;
 }
 
+/** The graph as a table of methods. */
 export function FrameTable({ graph, frames, arranged, own }: Props) {
   return (
     <TableAlternative label="Table: the frames with most weight of their own">

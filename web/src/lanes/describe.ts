@@ -2,11 +2,13 @@
 import { duration, integer, moment } from "../ui/format";
 import { binAt, type Interval, intervalAt, STATE_NAMES, stateName, type Track } from "./model";
 
+/** A moment of a thread in words: its name, then a line per fact. */
 export interface Description {
   title: string;
   lines: string[];
 }
 
+/** Return what a thread was doing at a time. */
 export function describe(track: Track, t: number, wall_ns: number): Description {
   const { lane } = track;
   const title = `${lane.name} (${lane.kind}, tid ${lane.tid})`;

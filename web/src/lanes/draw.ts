@@ -10,6 +10,7 @@ import { columns, type Track } from "./model";
 export const ROW = 24;
 export const AXIS = 24;
 
+/** What is drawn: the threads in sight, the span of time, and what is chosen. */
 export interface Scene {
   tracks: readonly Track[];
   span: Span;
@@ -21,6 +22,7 @@ export interface Scene {
   band: Span | null;
 }
 
+/** Draw the lanes in sight. */
 export function draw(canvas: HTMLCanvasElement, scene: Scene, theme: Theme): void {
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;

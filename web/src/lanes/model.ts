@@ -19,12 +19,14 @@ export interface Track {
   bins: { n: number; shares: (Uint8Array | null)[] } | null;
 }
 
+/** A stretch in which a thread is in one state. */
 export interface Interval {
   code: number;
   start_ns: number;
   end_ns: number;
 }
 
+/** Unpack a lane: exact intervals, or shares per bin. */
 export function decode(lane: Lane): Track {
   if (lane.exact) {
     const n = lane.exact.length / 2;
@@ -58,6 +60,7 @@ export function shareIndex(code: number): number {
   return code === NOT_RECORDED ? -1 : 3;
 }
 
+/** Return a state's name for people. */
 export function stateName(code: number): string {
   if (code >= RUNNING) return `running on CPU ${code - RUNNING}`;
   return ["not recorded", "sleeping", "uninterruptible", "stopped", "runnable"][code] ?? "unknown";
@@ -84,6 +87,7 @@ export function intervalAt(track: Track, t: number): Interval | null {
   return i < 0 ? null : intervalOf(track, i);
 }
 
+/** Return one of a lane's intervals; null where it has none. */
 export function intervalOf(track: Track, i: number): Interval | null {
   const starts = track.exact?.starts;
   const code = track.exact?.codes[i];
@@ -178,6 +182,7 @@ export function sorted(tracks: readonly Track[], key: SortKey): Track[] {
   return [...tracks].sort((a, b) => by(a.lane, b.lane) || COMPARE.running(a.lane, b.lane) || a.lane.id - b.lane.id);
 }
 
+/** What a search for threads matches, or what is wrong with its pattern. */
 export interface Search {
   matches: (lane: Lane) => boolean;
   problem: string | null;

@@ -1,8 +1,11 @@
+// The threads that have lanes, as a table: how long each ran, waited for a core, and was blocked.
+
 import type { Lane } from "../payload/recording";
 import { Integer, MaybeDuration, Percent, Rounded } from "../ui/figure";
 import { Head } from "../ui/head";
 import { TableAlternative } from "../ui/section";
 
+/** The times of each thread that has a lane. */
 export function ThreadTable({ lanes }: { lanes: Lane[] }) {
   return (
     <TableAlternative label={`Table: the times of ${lanes.length === 1 ? "1 thread" : `${lanes.length} threads`}`}>

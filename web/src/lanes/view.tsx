@@ -1,3 +1,5 @@
+// Threads over time: a list with a lane for each, with zoom, keyboard and legend.
+
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Payload } from "../payload/recording";
 import { duration, integer } from "../ui/format";
@@ -41,6 +43,7 @@ function Hints() {
   );
 }
 
+/** The view of threads over time. */
 export function Lanes(props: Props) {
   const { payload } = props;
   return (

@@ -1,3 +1,5 @@
+// Everything about one lock: its figures, who holds it and does what, and where it is waited for.
+
 import { DOINGS, type Doing, type LockHolder, type LockRow, type LockSite, type Times } from "../payload/recording";
 import { coreTime, duration, integer, number3, percent } from "../ui/format";
 import { Head } from "../ui/head";

@@ -16,6 +16,7 @@ interface Props {
   wall_ns: number;
 }
 
+/** How many threads wait for a lock over time, as a strip. */
 export function Strip({ waiters, top, contention, span, wall_ns }: Props) {
   const theme = useTheme();
   const [canvas, width] = useWidth<HTMLCanvasElement>();

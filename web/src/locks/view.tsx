@@ -20,6 +20,7 @@ interface Props {
   wanted: string | null;
 }
 
+/** The view of locks: a list, and the chosen one in detail. */
 export function Locks({ payload, span, wanted }: Props) {
   const view = payload.locks;
   return (

@@ -35,6 +35,7 @@ function describe(bottle: Bottle, wall_ns: number): string {
 /** Narrow boxes on top, as in a bottle. */
 export const neckFirst = (bottles: readonly Bottle[]) => [...bottles].sort((a, b) => a.width - b.width);
 
+/** The bottle graph: a box per thread. */
 export function BottleGraph({ bottles, wall_ns }: Props) {
   const [holder, room] = useWidth<HTMLDivElement>();
   const sorted = neckFirst(bottles);

@@ -12,6 +12,7 @@ const SMALL = 0.001;
 const GAINS = 1.02;
 const WORTH_SAYING = 1.005;
 
+/** The ways from a loss to the views that show more of it. */
 export interface Links {
   /** Shows a lock in the view of locks; null: it is not there. */
   lock: (name: string) => (() => void) | null;
@@ -25,6 +26,7 @@ interface Props {
   links: Links;
 }
 
+/** The losses of an account, with their evidence. */
 export function Losses({ account, view, links }: Props) {
   const { losses, more } = account;
   if (losses.length === 0) return <p class="missing">No core time was lost.</p>;

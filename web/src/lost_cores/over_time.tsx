@@ -24,6 +24,7 @@ interface Props {
   onPhase: (phase: number | null) => void;
 }
 
+/** Where the cores went over time, with the phases below. */
 export function OverTime({ view, wall_ns, span, onSpan, phase, onPhase }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const parts = useMemo(() => partsOf(view.account), [view]);
@@ -106,6 +107,7 @@ interface PhasesProps {
   onChoose: (phase: number | null) => void;
 }
 
+/** Return a phase in one line: when, how parallel, how much was lost. */
 export function phaseText({ number, active, account }: Phase): string {
   const length = account.end_ns - account.start_ns;
   return (

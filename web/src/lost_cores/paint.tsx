@@ -47,6 +47,7 @@ function fillOf(part: Pick<Part, "key" | "isLost">, theme: Theme): string | Canv
 export const svgFill = (part: Pick<Part, "key" | "isLost">) =>
   part.isLost ? `url(#hatch-${part.key})` : colour(part.key);
 
+/** The patterns that lost parts are filled with. */
 export function Hatchings() {
   return (
     <svg class="hatchings" width="0" height="0" aria-hidden="true">
@@ -62,6 +63,7 @@ export function Hatchings() {
   );
 }
 
+/** A part's colour in a legend. */
 export function Swatch({ part }: { part: Pick<Part, "key" | "isLost"> }) {
   return (
     <svg class="swatch cost" width="14" height="14" aria-hidden="true">

@@ -1,6 +1,7 @@
 // The parts that the number of cores is made of: who used them, who else had them, and what they were lost to.
 import type { Account, WhyView } from "../payload/lost_cores";
 
+/** A part of an account: what used, took or lost core time. */
 export interface Part {
   key: string;
   title: string;

@@ -4,6 +4,7 @@ import type { CriticalPath } from "../payload/lost_cores";
 import { Duration, Percent } from "../ui/figure";
 import { Head } from "../ui/head";
 
+/** The critical path by state and by thread. */
 export function PathTables({ path }: { path: CriticalPath }) {
   return (
     <div class="pair path">

@@ -13,6 +13,7 @@ import { type Part, partsOf } from "./parts";
 
 const [BAR, HEIGHT, EDGE, LABEL_ROOM] = [44, 84, 10, 76];
 
+/** The speedup stack of an account. */
 export function Stack({ account }: { account: Account }) {
   const [holder, room] = useWidth<HTMLDivElement>();
   const parts = partsOf(account);

@@ -24,6 +24,7 @@ interface Props {
   links: Links;
 }
 
+/** The view of where the cores went. */
 export function Why({ payload, span, onSpan, links }: Props) {
   const view = payload.why;
   return (

@@ -9,11 +9,13 @@ export function Ratio({ value }: { value: number | null | undefined }) {
   return <data value={String(value)}>{ratio(value)}</data>;
 }
 
+/** Return a ratio with two or three digits. */
 export function ratio(value: number): string {
   const text = value.toFixed(Math.abs(value) >= 99.95 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2);
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
+/** A dash, said aloud as "unknown". */
 export function Unknown() {
   return (
     <span class="unknown">
@@ -23,6 +25,7 @@ export function Unknown() {
   );
 }
 
+/** A row of figures: its label, and a cell for each number of threads. */
 export interface Figure {
   label: string;
   cells: ComponentChildren[];
@@ -35,6 +38,7 @@ interface Props {
   first?: string;
 }
 
+/** A table of figures by number of threads. */
 export function Figures({ rows, figures, name, first = "threads" }: Props) {
   return (
     <table data-table={name}>

@@ -6,6 +6,7 @@ import { useWidth } from "../ui/width";
 
 const HEIGHT = 280;
 
+/** A line of the chart, with its interval if it has one. */
 export interface Line {
   label: string;
   /** Name of a colour of the theme. */
@@ -26,6 +27,7 @@ interface Props {
   format: (value: number) => string;
 }
 
+/** Lines over the number of threads. */
 export function Lines({ threads, lines, label, format }: Props) {
   const theme = useTheme();
   const [holder, width] = useWidth<HTMLDivElement>();

@@ -27,6 +27,7 @@ function same(page: SweepPage, key: Key): (number | null)[] {
   return page.rows.map(() => page.sequential[key]);
 }
 
+/** Wall times of both programs by number of threads. */
 export function Times({ page }: { page: SweepPage }) {
   const threads = useMemo(() => page.rows.map((row) => row.threads), [page]);
   const lines = useMemo((): Line[] => {
@@ -77,6 +78,7 @@ export function Times({ page }: { page: SweepPage }) {
   );
 }
 
+/** One metric of the runs by number of threads, to choose. */
 export function GeneralMetrics({ page }: { page: SweepPage }) {
   const known = NAMES.filter(([key]) => page.rows.some((row) => row.metrics[key] !== null));
   const [chosen, setChosen] = useState<Key>("cpu_ns");

@@ -12,6 +12,7 @@ import { GeneralMetrics, Times } from "./metrics";
 import { SpeedupChart } from "./speedup";
 import { Stacks } from "./stack";
 
+/** The page of a sweep. */
 export function SweepPageApp({ payload }: { payload: SweepPage }) {
   const counts = payload.rows.map((row) => row.threads).join(", ");
   return (

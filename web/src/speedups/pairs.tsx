@@ -7,6 +7,7 @@ const SHOWN = 6;
 /** Below this more of a speedup, a second limit gives nothing. */
 const LEAST = 0.005;
 
+/** Two limits, and the speedup without both. */
 export interface PairRow {
   limits: [string, string];
   /** By number of threads; null where one of the limits is not known. */
@@ -34,6 +35,7 @@ function speedupOf(row: SweepRow, [one, other]: [string, string]): number | null
   return row.pairs.find(({ limits: [a, b] }) => a === one && b === other)?.speedup ?? null;
 }
 
+/** The pairs of limits that give most. */
 export function Pairs({ rows, labels }: { rows: SweepRow[]; labels: Record<string, string> }) {
   const pairs = pairsOf(rows);
   if (pairs.length === 0) return null;

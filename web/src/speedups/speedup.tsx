@@ -31,6 +31,7 @@ export function byGain(rows: SweepRow[]): string[] {
   return known.sort((a, b) => gain(b) - gain(a));
 }
 
+/** Real, computed and possible speedups by number of threads. */
 export function SpeedupChart({ page }: { page: SweepPage }) {
   const [region, setRegion] = useState("");
   const rows = useMemo(() => rowsOf(page, region), [page, region]);
@@ -94,6 +95,7 @@ export function bound(row: SweepRow, limit: string, end: 0 | 1): number | null {
   return row.possible_intervals[limit]?.[end] ?? null;
 }
 
+/** Return the lines of the chart: real, computed, and possible without each limit. */
 export function linesOf(rows: SweepRow[], limits: string[], labels: Record<string, string>): Line[] {
   const of = (pick: (row: SweepRow) => number | null | undefined) => rows.map((row) => pick(row) ?? null);
   const real: Line = {

@@ -29,6 +29,7 @@ export function segments(stack: Record<string, number>): Segment[] {
   });
 }
 
+/** The speedup stack at each number of threads. */
 export function Stacks({ page }: { page: SweepPage }) {
   const rows = page.rows.filter((row) => Object.keys(row.stack).length > 0);
   const limits = Object.keys(page.labels).filter((limit) => rows.some((row) => (row.stack[limit] ?? 0) !== 0));

@@ -7,6 +7,7 @@ import { Head } from "./head";
 import { Name } from "./name";
 import { Section } from "./section";
 
+/** The sections of analyses that have no view of their own. */
 export function Added({ sections }: { sections: AddedSection[] }) {
   return (
     <>

@@ -1,6 +1,9 @@
+// The facts of a recording under their headings: what was recorded, where and how.
+
 import type { Payload } from "../payload/recording";
 import { Section } from "./section";
 
+/** What was recorded, where and how. */
 export function Facts({ facts }: { facts: Payload["facts"] }) {
   return (
     <Section id="facts" title="Facts" lead="What was recorded, where and how, and what held while it was.">

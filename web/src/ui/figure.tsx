@@ -1,3 +1,5 @@
+// Figures rounded for people, each with its exact value as an attribute.
+
 import { coreTime, duration, integer, number3, percent } from "./format";
 
 interface Props {

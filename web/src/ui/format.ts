@@ -77,6 +77,7 @@ export function percent(share: number): string {
   return value >= 9.95 || value === 0 ? `${Math.round(value)}%` : `${value.toFixed(1)}%`;
 }
 
+/** Format a whole number with separators. */
 export function integer(value: number): string {
   return value.toLocaleString("en-US");
 }

@@ -1,3 +1,5 @@
+// The head of a table.
+
 interface Props {
   names: string[];
   /** Whether a column, by its number, has words, which begin at the left; figures end at the right. */

@@ -1,3 +1,5 @@
+// The messages that mark a page's figures: warnings in full, notes folded.
+
 import type { Notice } from "../payload/common";
 import { Section } from "./section";
 

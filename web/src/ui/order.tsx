@@ -1,6 +1,7 @@
 // Heads of tables by whose columns one can sort.
 import { Name } from "./name";
 
+/** The column that a table is sorted by, and which way. */
 export interface Order {
   column: number;
   descending: boolean;

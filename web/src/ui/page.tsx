@@ -27,6 +27,7 @@ export function coresText(cores: number): string {
   return `${cores.toLocaleString("en-US", { maximumFractionDigits: 2 })} cores`;
 }
 
+/** The frame of every page: title, contents, sections, and who made it. */
 export function Page({ title, made, skip, about, more, children }: Props) {
   return (
     <>

@@ -1,3 +1,5 @@
+// Moves the keyboard's focus within a row of marks.
+
 import { useState } from "preact/hooks";
 
 interface Roving {

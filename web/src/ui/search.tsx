@@ -1,3 +1,5 @@
+// A search field, marked where what is typed is no valid pattern.
+
 interface Props {
   query: string;
   placeholder: string;
@@ -5,6 +7,7 @@ interface Props {
   onQuery: (query: string) => void;
 }
 
+/** The search field. */
 export function Search({ query, placeholder, isInvalid, onQuery }: Props) {
   return (
     <label>

@@ -1,3 +1,5 @@
+// Parts of the report: a section with its heading, a chart's table, and a reason where there is nothing to draw.
+
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 

@@ -26,6 +26,7 @@ export function pan(span: Span, part: number, wall_ns: number): Span {
   return clamp({ from: span.from + by, to: span.to + by }, wall_ns);
 }
 
+/** Return whether a span is all of the recording. */
 export function isWhole(span: Span, wall_ns: number): boolean {
   return span.from <= 0 && span.to >= wall_ns;
 }

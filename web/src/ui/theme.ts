@@ -37,6 +37,7 @@ const NAMES = [
 ] as const;
 export type Theme = Record<(typeof NAMES)[number], string>;
 
+/** Return the theme's colours as the page's style has them. */
 export function readTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Theme;

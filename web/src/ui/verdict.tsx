@@ -1,8 +1,11 @@
+// The verdict of a recording: the findings, and the figures that a person reads first.
+
 import type { Parallelism, Payload } from "../payload/recording";
 import { Duration, Percent, Rounded } from "./figure";
 import { Section } from "./section";
 import { Tile } from "./tile";
 
+/** The findings that a person reads first. */
 export function Verdict({ payload }: { payload: Payload }) {
   const [first, ...others] = payload.findings;
   return (

@@ -172,7 +172,7 @@ def _without_late_lines(recording: Recording, marks: IterationMarks, found: Iter
             f"{int(with_next.sum())} of {len(at)} lines came together with the one before: the program buffers what it prints, or"
             " prints faster than the recorder got a CPU"
         )
-        raise refused(recording, marks, why, "a program that writes each line at once (flush), or --iterations gc")
+        raise refused(recording, marks, why, "make the program write each line at once (flush), or use --iterations gc")
     out = int((~is_kept).sum())
     left_out = Notice.of("HW120", out=out, all=len(at), marks=str(marks), late=int(is_late.sum()))
     spans = Spans(found.spans.start[is_kept], found.spans.end[is_kept])

@@ -9,7 +9,7 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered
 from headway.analyses.waits.blocks import has_locks
-from headway.analyses.waits.rules import display
+from headway.analyses.waits.object_names import display
 from headway.analyses.waits.thread_states import Scale
 from headway.analyses.waits.timelines import intervals
 from headway.errors import HeadwayError

@@ -11,7 +11,7 @@ from headway.analyses.critical_path.types import PathMethod
 from headway.analyses.stacks.sources import NO_THREAD, summed
 from headway.analyses.stacks.table import load_stacks
 from headway.analyses.stacks.types import KINDS
-from headway.analyses.waits.rules import is_jdk, is_proxy
+from headway.analyses.waits.object_names import is_jdk, is_proxy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

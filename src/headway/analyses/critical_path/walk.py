@@ -20,7 +20,7 @@ from headway.analyses.waits.process_exit import NEVER, exit_ns, exits
 from headway.analyses.waits.rules import CONDITION, CONTENTION, IO, RESULT, RULES, TIMER, WORK
 from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
-from headway.store.manifest import damaged
+from headway.store.damage import damaged
 from headway.store.packing import WAKER_IRQ
 
 if TYPE_CHECKING:

@@ -72,10 +72,16 @@ def locks(
     found = holder_states(data, sites.contended, unit, units_blocker)
     costs = cost(data, groups.group, sites.contended, groups.count)
     rows = Rows(data, sites, groups, found, units_blocker, units_group, costs)
-    order = _order(rows, sort)
     is_used = (groups.columns["times_parked"] > 0) | (groups.columns["thread_time_ns"] > 0)
+    order = _order(rows, sort)
     order = order[is_used[order] & (groups.columns["times_parked"][order] >= min_parks)]
     shown = order if limit is None else order[:limit]
+    return _answer(recording, by, rows, shown, hidden=int(is_used.sum()) - len(shown))
+
+
+def _answer(recording: Recording, by: str, rows: Rows, shown: NDArray[np.int64], hidden: int) -> Locks:
+    """Return the answer that shows some of the rows, in this order, and hides so many."""
+    data, sites, groups = rows.data, rows.sites, rows.groups
     contended = rows.is_contended[shown]
     contended_time = groups.columns["thread_time_ns"][shown[contended]]
     waited = data.blocks.end - data.blocks.start
@@ -89,7 +95,7 @@ def locks(
         idle=LazyRows(rows, shown[~contended]),
         waited_for=int((contended_time > 0).sum()),
         waited_for_ns=int(contended_time.sum()),
-        hidden=int(is_used.sum()) - len(shown),
+        hidden=hidden,
         contended_ns=int(waited[sites.contended].sum()),
         idle_ns=int(waited[~sites.contended].sum()),
         deadlocks=deadlocks(data),

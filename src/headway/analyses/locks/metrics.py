@@ -132,13 +132,7 @@ def grouped_sums(
     counted = (start >= low) & (start <= high)
     if begins is not None:
         counted &= begins
-    # At one instant: ends, then starts, then the ends of blocks of no length, which are blocked for a moment all the same.
-    rank = np.concatenate([np.ones(len(first), np.int8), np.where(last > first, 0, 2).astype(np.int8)])
-    time = np.concatenate([first, last])
-    owner = np.concatenate([group, group])
-    order = np.lexsort((rank, time, owner))
-    time, owner = time[order], owner[order]
-    change = np.where(rank[order] == 1, 1, -1).astype(np.int8)
+    owner, time, change = _changes(group, first, last)
     waiting = np.cumsum(change, dtype=np.int64)  # every group ends at zero, so one sum serves all
     length = np.append(time[1:], 0) - time
     length[waiting == 0] = 0
@@ -160,6 +154,16 @@ def grouped_sums(
         span_start_ns=time[opens],
         span_end_ns=time[closes],
     )
+
+
+def _changes(group: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints, NDArray[np.int8]]:
+    """Return the group, the time and +1 or -1 of each change of a group's number of waiters, in order of group, then time."""
+    # At one instant: ends, then starts, then the ends of blocks of no length, which are blocked for a moment all the same.
+    rank = np.concatenate([np.ones(len(first), np.int8), np.where(last > first, 0, 2).astype(np.int8)])
+    time = np.concatenate([first, last])
+    owner = np.concatenate([group, group])
+    order = np.lexsort((rank, time, owner))
+    return owner[order], time[order], np.where(rank[order] == 1, 1, -1).astype(np.int8)
 
 
 def _life(

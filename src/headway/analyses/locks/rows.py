@@ -27,8 +27,9 @@ from headway.analyses.locks.types import Link, Lock, Pattern, Site, Waker
 from headway.analyses.lost_cores.bounds import WaitSummary, bound_of_waits
 from headway.analyses.lost_cores.slow_side import SLOW
 from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.object_names import TOGETHER, display
 from headway.analyses.waits.resources import of_phaser
-from headway.analyses.waits.rules import RULES, TOGETHER, Rule, display, may_have_several_holders
+from headway.analyses.waits.rules import RULES, Rule, may_have_several_holders
 from headway.analyses.waits.sites import fill_stacks, judge, line_of, stack_text
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.lock_sums import LockSums

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores.attribution import background
+from headway.analyses.lost_cores.work_roles import BACKGROUND, WATCHER, work_roles
 from headway.analyses.waits.blocks import has_locks
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Doubts:
         if waits.data is None:
             return np.zeros(len(waits), bool)
         joins = np.isin(waits.cause, [_NAMES.index(cause) for cause in _JOINS]) & ~waits.is_directed
-        codes = np.isin(background(self.recording, waits), (1, 2))
+        codes = np.isin(work_roles(self.recording, waits), (BACKGROUND, WATCHER))
         watching = joins & (waits.target >= 0) & codes[waits.thread] & self._ran_before(waits.thread)
         found: Bools = waits.data.blocks.is_attached[waits.block] | (watching & self._ran_before(waits.target))
         return found

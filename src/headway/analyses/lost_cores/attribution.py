@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.lost_cores import half_windows
-from headway.analyses.lost_cores.idle import idle_pieces, pausing
-from headway.analyses.lost_cores.io_wakers import io_waits
+from headway.analyses.lost_cores.idle import idle_pieces
 from headway.analyses.lost_cores.types import USED
+from headway.analyses.lost_cores.work_roles import work_roles
 from headway.analyses.scheduling import gc_times, other_processes
 from headway.analyses.scheduling.activity import checked_window, has_scheduling, no_scheduling
 from headway.analyses.scheduling.available_cores import known_cpus
@@ -50,8 +49,6 @@ BINS = 600
 BIN_NAMES = (*(f"used_{kind}" for kind in USED), "stolen", "other_processes", *CAUSES)
 """The columns of `Attribution.bins`."""
 
-BACKGROUND_CPU_SHARE = 0.05
-"""A thread that ran for less of its life, and that nobody needs, waits in the background: a timer, an acceptor."""
 _KIND_CODES = {kind: USED.index(kind.counted_as) for kind in Kind}
 _STORED = (
     *("end_ticks", "running_ticks", "runnable_ticks", "blocked_ticks", "stolen_ticks"),
@@ -144,19 +141,28 @@ def sweep(
         **account_inputs(recording, waits, probes, (begin, end)),
     }
     found = _account(recording, (origin + begin, origin + end), inputs)
+    return _attribution(recording, found, (begin, end), inputs, others.known_by)
+
+
+def _attribution(
+    recording: Recording, found: Mapping[str, Any], window: tuple[int, int], inputs: Mapping[str, Any], others: str
+) -> Attribution:
+    """Return what the native account found in a window, with the time of collections as such."""
     collected = gc_times.load(recording)
+    (begin, end), bin_ns = window, inputs["bin_ns"]
+    segments = (segment_of(each, recording.window_ns[0]) for each in found["segments"])
     return Attribution(
-        float(cores),
-        begin,
-        end,
-        tuple(_collected(segment_of(each, origin), collected) for each in found["segments"]),
-        bin_ns,
-        _collected_bins(found["bins"].reshape(-1, len(BIN_NAMES)), begin, end, bin_ns, collected),
-        found["directed"],
-        found["undirected"],
-        not found["flags"] & STOLEN_UNKNOWN,
-        others.known_by,
-        int(found["out_of_order"]),
+        cores=inputs["cores"],
+        start_ns=begin,
+        end_ns=end,
+        segments=tuple(_collected(each, collected) for each in segments),
+        bin_ns=bin_ns,
+        bins=_collected_bins(found["bins"].reshape(-1, len(BIN_NAMES)), begin, end, bin_ns, collected),
+        directed=found["directed"],
+        undirected=found["undirected"],
+        knows_steal=not found["flags"] & STOLEN_UNKNOWN,
+        others=others,
+        out_of_order=int(found["out_of_order"]),
     )
 
 
@@ -185,7 +191,7 @@ def account_inputs(
     origin = recording.window_ns[0]
     return {
         "kinds": kinds_of(recording),
-        "is_background": background(recording, waits),
+        "is_background": work_roles(recording, waits),
         "exit_ns": exit_ns(recording),
         "waits": _waits(waits, idle_pieces(recording, waits, window), origin),
         "spans": other_processes.spans(recording, known_cpus(recording) or 1),
@@ -267,118 +273,6 @@ def kinds_of(recording: Recording) -> NDArray[np.uint8]:
     for thread, kind in rows:
         kinds[thread] = _KIND_CODES[Kind(kind)]
     return kinds
-
-
-def background(recording: Recording, waits: Waits) -> NDArray[np.uint8]:
-    """Return whether each thread is a worker, a background thread, a watcher or needed: WorkRole of loss_account.h.
-
-    0 is a worker. 1, background: it hardly ran in its life, and for hardly any of it a worker, or a thread that workers wait for,
-    waits for it, or for what it sends. 2, a watcher: it is in the background, and joins the thread that started it. 3: it hardly
-    ran, and is needed, or was seen asleep in a call. What a thread waited for a core is no part of its life: on a busy machine
-    one that is always at work runs seldom. Nor is the time in which the JVM stopped it, which may be most of a run.
-
-    Carriers are background: one that blocks has no work, or a virtual thread keeps it, and only that one waits for something. Of
-    virtual threads (numbers from the recorded threads' on) nothing tells how much they ran: each is, unless it is needed.
-    """
-    begin, end = recording.window_ns
-    rows = recording.query("SELECT thread_id, start_ns, end_ns, running_ns, runnable_ns FROM thread").fetchall()
-    size = recording.places_of_threads(len(rows), max((row[0] for row in rows), default=-1))
-    found = np.zeros(size, dtype=np.uint8)
-    lives = np.zeros(size, np.int64)
-    for thread, start, ended, running, runnable in rows:
-        lives[thread] = min(end, ended if ended is not None else end) - max(begin, start) - (runnable or 0)
-        found[thread] = running is not None and running < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
-    ran_ns = {row[0]: row[3] for row in rows if found[row[0]]}
-    for thread, stopped_ns in _stopped_ns(recording).items() if ran_ns and recording.has("slice") else ():
-        lives[thread] -= stopped_ns
-        found[thread] = thread in ran_ns and ran_ns[thread] < BACKGROUND_CPU_SHARE * max(lives[thread], 1)
-    carriers = [row[0] for row in recording.query("SELECT thread_id FROM thread WHERE kind = 'carrier'").fetchall()]
-    found[carriers] = 1
-    asleep = sorted(thread for thread in pausing(recording, waits) if found[thread])
-    if not len(waits):
-        found[asleep] = 3
-        return found
-    size = max(size, int(waits.thread.max()) + 1, int(waits.target.max()) + 1)
-    is_background = np.ones(size, bool)
-    is_background[: len(found)] = found > 0
-    is_background[asleep] = False
-    hardly_ran = np.zeros(size, bool)
-    hardly_ran[: len(found)] = found > 0
-    least = np.zeros(size)  # of a virtual thread's life nothing is known
-    least[: len(lives)] = BACKGROUND_CPU_SHARE * lives
-    thread, target, waited = _waited_for(recording, waits, size)
-    while len(thread):
-        by_needed = ~is_background[thread] & is_background[target]
-        needed = is_background & (np.bincount(target[by_needed], waited[by_needed], size) > least)
-        if not needed.any():
-            break
-        is_background[needed] = False
-    is_background[carriers] = True
-    codes = np.where(is_background, 1, np.where(hardly_ran, 3, 0)).astype(np.uint8)  # WorkRole::kNeeded
-    watchers = _watchers(recording, waits)
-    codes[watchers[is_background[watchers]]] = 2  # WorkRole::kWatcher of native/lost_cores/loss_account.h
-    return codes
-
-
-def _stopped_ns(recording: Recording) -> dict[int, int]:
-    """Return how long each thread of the program was stopped by the JVM, or waited for its collector or compiler.
-
-    Other threads of the JVM end waits of who has nothing to do: the Reference Handler that of a thread at a ReferenceQueue.
-    """
-    begin, end = recording.window_ns
-    woken = "s.start_ns - coalesce(s.runnable_ns, 0)"
-    rows = recording.query(
-        f"SELECT s.thread_id, sum(least({woken}, $2) - greatest({woken} - s.blocked_ns, $1))::BIGINT FROM slice s"
-        " JOIN thread t ON t.thread_id = s.thread_id JOIN thread w ON w.thread_id = s.waker_id"
-        f" WHERE s.blocked_ns > 0 AND NOT coalesce(s.waker_irq, FALSE) AND {woken} > $1 AND {woken} - s.blocked_ns < $2"
-        " AND t.kind = 'app' AND (w.kind IN ('gc', 'jit') OR (w.kind = 'vm' AND w.name = 'VM Thread')) GROUP BY 1",
-        (begin, end),
-    ).fetchall()
-    return {int(thread): int(ns) for thread, ns in rows}
-
-
-def _waited_for(recording: Recording, waits: Waits, size: int) -> tuple[Ints, Ints, Floats]:
-    """Return who waited for whom, and how long in all: for a thread that ends a wait, or that sends what is read."""
-    which = np.flatnonzero(waits.target >= 0)
-    # A JVM's first thread only waits for the others, and ends them.
-    of_program = "kind = 'app' AND (tid != pid OR pid NOT IN (SELECT pid FROM thread WHERE tid != pid))"
-    program = [row[0] for row in recording.query(f"SELECT thread_id FROM thread WHERE {of_program}").fetchall()]
-    reader, start, end, sender = io_waits(recording, program, (0, recording.wall_ns))
-    thread = np.concatenate([waits.thread[which].astype(np.int64), reader])
-    target = np.concatenate([waits.target[which].astype(np.int64), sender])
-    length = np.concatenate([waits.end[which] - waits.start[which], end - start])
-    inside = (thread < size) & (target < size)
-    thread, target, pair = numbered_pairs(thread[inside], target[inside])
-    return thread, target, np.bincount(pair, length[inside], len(thread)).astype(np.float64)
-
-
-def _pairs(waits: Waits, which: NDArray[np.bool_]) -> Ints:
-    """Return the different pairs of who waits and who is waited for (-1: not known) in some pieces, as two rows."""
-    thread, target, _ = numbered_pairs(waits.thread[which].astype(np.int64), waits.target[which].astype(np.int64) + 1)
-    return np.stack([thread, target - 1])
-
-
-def _watchers(recording: Recording, waits: Waits) -> Ints:
-    """Return the threads that joined, or awaited a result of, one that started them, or that started that one, and so on."""
-    rows = recording.query("SELECT thread_id, pid, tid, start_ns, parent_tid FROM thread ORDER BY start_ns").fetchall()
-    last: dict[tuple[int, int], int] = {}
-    parent: dict[int, int] = {}
-    for thread, pid, tid, _, parent_tid in rows:  # a number may be used again: the last one that began before
-        if parent_tid is not None and (pid, parent_tid) in last:
-            parent[thread] = last[pid, parent_tid]
-        last[pid, tid] = thread
-    joins = (
-        np.isin(waits.cause, [list(CAUSES).index(cause) for cause in ("imbalance", "too_few_tasks")])
-        & ~waits.is_directed
-    )
-    found = set()
-    for thread, target in _pairs(waits, joins).T.tolist():
-        above, steps = parent.get(thread), 0
-        while above is not None and above != target and steps < len(rows):
-            above, steps = parent.get(above), steps + 1
-        if above == target:
-            found.add(thread)
-    return np.array(sorted(found), np.int64)
 
 
 def segment_of(found: Mapping[str, Any], origin: int) -> AccountSegment:

@@ -2,132 +2,55 @@
 
 Question   what stands behind the core time that a sweep charged to each cause, object and thread?
 Method     rows are put together (lost_cores.grouping), named (lost_cores.places), explained (lost_cores.evidence), bounded
-           (lost_cores.bounds) and ranked by what would likely be gained (lost_cores.replay). How long a loss was there: the
-           waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such records the time
-           that its threads were blocked so. Its core time won't do: where fewer cores were idle than threads waited, each of
-           these has a part of a core only. So what the kernel alone tells of other waits has no bound.
+           (lost_cores.bounds) and ranked (lost_cores.ranking) by what would likely be gained (lost_cores.likely_gains). How long
+           a loss was there: the waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such
+           records the time that its threads were blocked so. Its core time won't do: where fewer cores were idle than threads
+           waited, each of these has a part of a core only. So what the kernel alone tells of other waits has no bound.
 Assumes    and errs as these modules do.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headway.analyses.common import causes
-from headway.analyses.common.causes import CAUSES, OF_THE_JVM
-from headway.analyses.common.intervals import Spans
 from headway.analyses.lost_cores import slow_side
 from headway.analyses.lost_cores.attach_doubts import Doubts
-from headway.analyses.lost_cores.bounds import (
-    UNBOUNDED,
-    VANISHING,
-    BoundInputs,
-    WaitSummary,
-    WaitTotals,
-    bound,
-    bound_of_waits,
-)
+from headway.analyses.lost_cores.bounds import UNBOUNDED, BoundInputs, WaitSummary, WaitTotals, bound, bound_of_waits
+from headway.analyses.lost_cores.cause_kinds import CALLS, NAMES, OF_THE_KERNEL, OF_THREADS, PHASES, REPLAYED, STILL
 from headway.analyses.lost_cores.crowded import doubt_text, doubts_of_gain
 from headway.analyses.lost_cores.evidence import Evidence
 from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
 from headway.analyses.lost_cores.idle import recorded_timers, standing
+from headway.analyses.lost_cores.jvm_phases import JvmPhases
 from headway.analyses.lost_cores.kernel_times import KernelTimes
-from headway.analyses.lost_cores.more_carriers import likely_saved_ns
-from headway.analyses.lost_cores.outside_clients import UNKNOWN_GAIN, OutsideClients
+from headway.analyses.lost_cores.likely_gains import LikelyGains
+from headway.analyses.lost_cores.outside_clients import UNKNOWN_GAIN
 from headway.analyses.lost_cores.places import Places
-from headway.analyses.lost_cores.replay import Replay, saved_ns
-from headway.analyses.lost_cores.room import possible_ns
+from headway.analyses.lost_cores.ranking import ranked
+from headway.analyses.lost_cores.replay import saved_ns
 from headway.analyses.lost_cores.slow_side import SLOW
-from headway.analyses.lost_cores.stops import gained_ns
-from headway.analyses.lost_cores.types import WORTH_GAIN, IdleThreads, Loss, Place
+from headway.analyses.lost_cores.types import IdleThreads, Loss, Place
 from headway.analyses.waits.resources import of_phaser
 from headway.analyses.waits.roles import OUTSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Collection, Sequence
 
     from headway.analyses.lost_cores.attribution import AccountSegment
+    from headway.analyses.lost_cores.likely_gains import LikelyGain
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording
 
-    Ints = NDArray[np.int64]
-
-NAMES = tuple(CAUSES)
-PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}
-STILL = (*PHASES, causes.UNKNOWN)
-"""Causes while which the program does not run."""
-OF_THE_KERNEL = (causes.OTHERS_WAIT, causes.BLOCKED, causes.JIT)
-OF_THREADS = (causes.GC, causes.SAFEPOINT)
-"""Beside pauses, these are waits for a thread of the JVM, of which the kernel alone tells."""
-CALLS = (causes.SLEEP, causes.IO)
-REPLAYED = VANISHING | {causes.CARRIERS}
-"""Causes whose likely gain a replay tells."""
-OF_THE_MACHINE = (*PHASES, causes.UNKNOWN, causes.SCHEDULER, causes.QUOTA)
-"""Causes that are not of the program's own threads, which others would give way to."""
-LEAST_LOST = 0.01
-"""The part of the core time that must be lost to tell where the rest would be, had nobody else used the machine."""
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence,"""
 FIRST = 3
 """and so many of those that come first: little lost core time, where others had the cores, may be much to gain."""
-NEARLY = 0.9
-"""Likely gains that differ by less are the same, as far as an estimate tells."""
 OF_A_PHASE = 3
 """Losses of a phase beside the whole that get the code they are in; none of them gets evidence."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ReplayedGain:
-    """What a replay without some waits gains a program.
-
-    `part_for_the_end`: which part of the waits its end may hang on, as far as is known; for `unknown_ns` that is not known.
-    """
-
-    ns: int
-    part_for_the_end: float
-    unknown_ns: int
-
-    def of_the_end(self, core_ns: float, cores: float) -> float:
-        """Return how much of some lost core time may have delayed the program's end."""
-        return min(core_ns, core_ns * self.part_for_the_end + self.unknown_ns * cores)
-
-
-_Saving = tuple[float, LossRow, Loss]
-"""The time saved without a loss, its row, and the loss."""
-
-
-def ranked(
-    found: list[_Saving], wall_ns: int, is_by_holder: Callable[[LossRow, LossRow], bool] = lambda lock, asleep: False
-) -> list[_Saving]:
-    """Return losses, each with the time saved without it, by that time; those OF_THE_JVM after all worth WORTH_GAIN.
-
-    Who sleeps with a lock makes others wait for it: one thing, told twice. The lock, which has a place, comes first where it
-    saves nearly as much and lost more. `is_by_holder` says of a lock and a loss to sleep or I/O whether who has the lock slept;
-    also of a lock that is made of conditions, for which those who wake wait, too.
-    """
-    worth_ns = wall_ns * (1 - 1 / WORTH_GAIN)
-    order = sorted(
-        found, key=lambda each: (each[0] < worth_ns or each[2].cause in OF_THE_JVM, -each[0], -each[1].core_ns)
-    )
-    for lock in [each for each in order if each[2].cause in (causes.LOCK, causes.CONDITION)]:
-        at = order.index(lock)
-        before = [i for i in range(at) if _is_same_as(lock, order[i]) and is_by_holder(lock[1], order[i][1])]
-        if before:
-            order.insert(before[0], order.pop(at))
-    return order
-
-
-def _is_same_as(lock: _Saving, asleep: _Saving) -> bool:
-    """Return whether removing a lock would gain about as much as removing a sleep or I/O, and the lock lost more core time."""
-    is_asleep = asleep[2].cause in CALLS
-    return is_asleep and lock[0] > NEARLY * asleep[0] and lock[1].core_ns > asleep[1].core_ns
 
 
 class Losses:
@@ -140,9 +63,9 @@ class Losses:
         self.places = Places(recording, waits)
         self.evidence = Evidence(self.places)
         self.times = KernelTimes(recording, span)
-        self.replay = Replay(recording, waits, span)
+        self.phases = JvmPhases(recording)
+        self.gains = LikelyGains(recording, self.evidence, self.times, self.phases, span)
         self.doubts = Doubts(recording, waits)
-        self.clients = OutsideClients(recording, waits, self.times)
 
     def of(
         self,
@@ -158,37 +81,18 @@ class Losses:
             waited_long_for(self.waits, [NAMES.index(each) for each in REPLAYED], window) if is_whole else frozenset()
         )
         rows = self.rows(segments, core_ns, long)
-        waited = wait_totals_of(self.waits, [row.key for row in rows], window)
-        slow = slow_side.of_waits(self.times, self.waits, [r.key for r in rows if NAMES[r.cause] in SLOW], window)
-        lost_ns = sum(row.core_ns for row in rows)
         placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
         inputs = dataclasses.replace(inputs, placing_ns=placing_ns, started_ns=self._started(rows, window))
-        replayed = self._replayed_gains(rows, window, inputs)
-        ahead = {**{row: each.ns for row, each in replayed.items()}, **self._paused(rows, window, inputs)}
-        as_if_alone = _as_if_alone(rows, sum(int(each.by_cause[NAMES.index(causes.IDLE)]) for each in segments), inputs)
+        idle_ns = sum(int(each.by_cause[NAMES.index(causes.IDLE)]) for each in segments)
+        limits = self._bounds(rows, window, inputs)
+        gains = self.gains.of(rows, window, inputs, idle_ns)
         found: list[tuple[float, LossRow, Loss]] = []
-        for number, row in enumerate(rows):
-            share = row.core_ns / max(core_ns, 1)
+        for number, (row, limit, gain) in enumerate(zip(rows, limits, gains, strict=True)):
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
-            limit = None if row.is_rest else self._bound(row, waited.get(row.key), window, inputs, lost_ns, slow)
-            core = row.core_ns * (as_if_alone if NAMES[row.cause] not in OF_THE_MACHINE else 1)
-            if number in replayed:
-                core = replayed[number].of_the_end(core, inputs.cores)
-                core *= self._part_of_awake_holders(row, window) if core / inputs.cores > replayed[number].ns else 1
-            gain = ahead.get(number, 0)
-            is_known = NAMES[row.cause] not in REPLAYED or number in ahead
-            if NAMES[row.cause] == causes.CARRIERS:
-                of_carriers = self._of_carriers(replayed.get(number), window)
-                core, gain, is_known = 0, of_carriers or 0, of_carriers is not None
-            is_known = is_known and not self._hangs_on_clients(row, window)
-            if number in replayed and not is_known:  # ordered by lost core time, then
-                core, gain = row.core_ns, 0
-            saved = saved_ns(NAMES[row.cause], round(core), limit, inputs, gain)
-            likely = None
-            if limit is not None and is_known:
-                # at most its bound, however both are rounded
-                likely = min(limit, inputs.wall_ns / max(inputs.wall_ns - saved, inputs.wall_ns / UNBOUNDED))
+            saved = saved_ns(NAMES[row.cause], round(gain.core_ns), limit, inputs, gain.ns)
+            likely = _likely_speedup(limit, gain, saved, inputs)
             doubts = (*self.doubts.of(row, window), *doubts_of_gain(likely, inputs))
+            share = row.core_ns / max(core_ns, 1)
             found.append(
                 (saved, row, Loss(NAMES[row.cause], row.core_ns, share, place, limit, (), None, likely, doubts))
             )
@@ -221,26 +125,6 @@ class Losses:
             for row in rows
         )
 
-    def _hangs_on_clients(self, row: LossRow, window: tuple[int, int]) -> bool:
-        """Return whether what would be gained without some waits hangs on when clients outside ask again."""
-        if NAMES[row.cause] not in REPLAYED or row.is_rest or not self.replay.goes_on(window):
-            return False
-        if row.key < 0 and NAMES[row.cause] in CALLS:
-            return self.clients.are_served_by(row.threads, self.places.thread(row.thread)[1], window)
-        pid = self.waits.places[row.key].pid if row.key >= 0 else None
-        return self.clients.are_served_by(self._spans(row, window)[0].tolist(), pid, window)
-
-    def _of_carriers(self, replayed: _ReplayedGain | None, window: tuple[int, int]) -> int | None:
-        """Return the wall time that more carriers likely save; None where it is not known."""
-        if replayed is None or self.replay.goes_on(window):  # how much virtual threads would do more nothing tells
-            return None
-        carriers, _ = self.evidence.kernel.carriers()
-        return likely_saved_ns(self.waits, window, replayed.ns, replayed.unknown_ns, carriers)
-
-    def _part_of_awake_holders(self, row: LossRow, window: tuple[int, int]) -> float:
-        """Return the part of waits for a lock in which its holder was awake: it would sleep as long without the lock."""
-        return 1 - self.evidence.holder_asleep(row.key, window) if NAMES[row.cause] == causes.LOCK else 1.0
-
     def _is_by_holder(self, lock: LossRow, asleep: LossRow, window: tuple[int, int]) -> bool:
         """Return whether the thread that slept most had the lock while others waited for it."""
         waits = self.waits
@@ -256,13 +140,13 @@ class Losses:
         """Return the thread that slept most; of sleeps that the JVM tells of (those of virtual threads) by its waits."""
         if asleep.key < 0:
             return asleep.threads[0]
-        thread, start, end = self._spans(asleep, window)
+        thread, start, end = self.places.waits_for(NAMES[asleep.cause], asleep.key, window)
         return int(np.bincount(thread, weights=end - start).argmax()) if len(thread) else -2
 
     def _explained(self, row: LossRow, loss: Loss, window: tuple[int, int]) -> Loss:
         """Return a loss with its evidence, doubts first."""
         text, figures = self.evidence.of(loss.cause, row.key, row.threads, window)
-        unknown = (UNKNOWN_GAIN,) if self._hangs_on_clients(row, window) else ()
+        unknown = (UNKNOWN_GAIN,) if self.gains.hangs_on_clients(row, window) else ()
         return dataclasses.replace(loss, evidence=(*map(doubt_text, loss.doubts), *unknown, *text), figures=figures)
 
     def idle(self) -> tuple[IdleThreads, ...]:
@@ -280,63 +164,6 @@ class Losses:
 
     def _name(self, thread: int) -> str:
         return self.places.thread(thread)[0] or ""
-
-    def _replayed_gains(
-        self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs
-    ) -> Mapping[int, _ReplayedGain]:
-        """Return what the program gains without a row, by its number, for the largest rows of waits.
-
-        Without a record of who waited for whom nothing can be replayed.
-        """
-        if self.waits.data is None:
-            return {}
-        vanishing = [
-            number
-            for number, row in enumerate(rows)
-            if NAMES[row.cause] in REPLAYED and not row.is_rest
-            if row.key >= 0 or NAMES[row.cause] in (*CALLS, causes.CARRIERS)
-        ][: self.replay.groups()]
-        groups = {rows[number].key: group for group, number in enumerate(vanishing) if rows[number].key >= 0}
-        calls = {
-            group: self.times.calls(NAMES[rows[number].cause], rows[number].threads)
-            for group, number in enumerate(vanishing)
-            if NAMES[rows[number].cause] in CALLS and rows[number].key < 0
-        }
-        carriers = [group for group, number in enumerate(vanishing) if NAMES[rows[number].cause] == causes.CARRIERS]
-        ahead = self.replay.gains_ns(groups, calls, len(vanishing), window, next(iter(carriers), -1)).tolist()
-        spans = [
-            calls[group] if group in calls else self._spans(rows[number], window)
-            for group, number in enumerate(vanishing)
-        ]
-        possible = possible_ns(ahead, spans, inputs, self.times, self.places.life, window, self.waits.platform_threads)
-        goes_on = self.replay.goes_on(window)
-        part = self.replay.unseen_part if goes_on else self.replay.part_for_the_end
-        unknown_ns = 0 if goes_on else self.replay.unknown_ns(window)
-        return {
-            number: _ReplayedGain(ns, part(thread, end - start, window), unknown_ns)
-            for number, ns, (thread, start, end) in zip(vanishing, possible, spans, strict=True)
-        }
-
-    def _spans(self, row: LossRow, window: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-        """Return the waits behind a row of the account, those for its lock or for a carrier, as thread, start and end."""
-        if NAMES[row.cause] == causes.CARRIERS:
-            inside = (self.waits.end > window[0]) & (self.waits.start < window[1])
-            mine = np.flatnonzero(inside & (self.waits.cause == row.cause))
-        else:
-            mine = self.places.pieces(NAMES[row.cause], row.key, window)
-        return self.waits.thread[mine].astype(np.int64), self.waits.start[mine], self.waits.end[mine]
-
-    def _paused(self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs) -> Mapping[int, int]:
-        """Return by row of the JVM's pauses what the program would gain without them, and without what the collector took from it
-        beside them.
-        """
-        found = {}
-        for number, row in enumerate(rows):
-            cause = NAMES[row.cause]
-            if cause in OF_THREADS and row.thread < 0 and not row.is_rest:
-                beside_ns = inputs.taken_ns / max(inputs.cores, 1e-9) if cause == causes.GC else 0.0
-                found[number] = round(gained_ns(self._spans_of(PHASES[cause], window), inputs) + beside_ns)
-        return found
 
     def _same(self, cause: int, thread: int) -> tuple[str | None, int | None]:
         """Return the key by which threads are one row for a cause: JVM and name, for sleep and I/O the name without numbers."""
@@ -368,19 +195,30 @@ class Losses:
 
     # --- how long it was there ---------------------------------------------------------------------------------------
 
+    def _bounds(self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs) -> list[float | None]:
+        """Return the bound of the speedup without each row; None where nothing tells one."""
+        waited = wait_totals_of(self.waits, [row.key for row in rows], window)
+        slow = slow_side.of_waits(self.times, self.waits, [r.key for r in rows if NAMES[r.cause] in SLOW], window)
+        lost_ns = sum(row.core_ns for row in rows)
+        return [
+            None if row.is_rest else self._bound(row, waited.get(row.key), slow.get(row.key), window, inputs, lost_ns)
+            for row in rows
+        ]
+
     def _bound(
         self,
         row: LossRow,
         waited: WaitSummary | None,
+        slow: int | None,
         window: tuple[int, int],
         inputs: BoundInputs,
         lost_ns: int,
-        slow: Mapping[int, int | None],
     ) -> float | None:
+        """Return a row's bound. `waited`: of waits for an object; `slow`: what the slower side of a queue worked meanwhile."""
         cause = NAMES[row.cause]
         of_room = 0.0 if cause in STILL else inputs.share_of_room(row.core_ns, lost_ns)
         if waited is not None:
-            maker = slow.get(row.key) if cause in SLOW else 0
+            maker = slow if cause in SLOW else 0
             return bound_of_waits(
                 cause,
                 row.core_ns,
@@ -391,7 +229,7 @@ class Losses:
                 is_phaser=of_phaser(self.waits.places[row.key].class_name),
             )
         length = self._length(row, window)
-        times = self._pauses(PHASES[cause], window) if cause in (causes.GC, causes.SAFEPOINT) else 0
+        times = self.phases.count(PHASES[cause], window) if cause in (causes.GC, causes.SAFEPOINT) else 0
         there = WaitTotals(row.core_ns, length or 0, of_room=of_room, times=times)
         return None if length is None else bound(cause, there, inputs)
 
@@ -404,51 +242,19 @@ class Losses:
             return self.times.in_calls(cause, row.threads, window) or None
         if cause == causes.CARRIERS:
             return waited_for(self.waits, row.cause, window)
-        phases_ns = self._phases(PHASES[cause], window) if cause in PHASES else 0
+        phases_ns = self.phases.spans(PHASES[cause], window).total if cause in PHASES else 0
         return phases_ns or min(row.core_ns, window[1] - window[0])
 
     def _started(self, rows: Sequence[LossRow], window: tuple[int, int]) -> int:
         """Return the core time that JVMs took to start within a window, if any core was lost to that."""
         if not any(NAMES[row.cause] == causes.START for row in rows):
             return 0
-        pid, start, end = self._jvm_phases.get(PHASES[causes.START], (np.zeros(0, np.int64),) * 3)
-        spans = zip(
-            pid.tolist(), np.maximum(start, window[0]).tolist(), np.minimum(end, window[1]).tolist(), strict=True
-        )
-        return sum(self.times.jvm_ran(each, (begin, until)) for each, begin, until in spans)
-
-    def _phases(self, kind: str, window: tuple[int, int]) -> int:
-        """Return how long phases of a kind lasted within a window, those of several JVMs at once counted once."""
-        return self._spans_of(kind, window).total
-
-    def _spans_of(self, kind: str, window: tuple[int, int]) -> Spans:
-        """Return the spans of phases of a kind within a window."""
-        _, start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 3)
-        return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1]))
-
-    def _pauses(self, kind: str, window: tuple[int, int]) -> int:
-        """Return how many phases of a kind there were within a window."""
-        _, start, end = self._jvm_phases.get(kind, (np.zeros(0, np.int64),) * 3)
-        return int(((start < window[1]) & (end > window[0])).sum())
-
-    @cached_property
-    def _jvm_phases(self) -> Mapping[str, tuple[Ints, Ints, Ints]]:
-        """Phases by kind: processes, begins and ends."""
-        origin = self.recording.window_ns[0]
-        rows = self.recording.query("SELECT kind, pid, start_ns, dur_ns FROM jvm_phase").fetchall()
-        found: dict[str, tuple[Ints, Ints, Ints]] = {}
-        for kind in {row[0] for row in rows}:
-            pid, start, dur = np.array([row[1:] for row in rows if row[0] == kind], dtype=np.int64).T
-            found[kind] = pid, start - origin, start - origin + dur
-        return found
+        spans = self.phases.of_each_jvm(PHASES[causes.START], window)
+        return sum(self.times.jvm_ran(pid, (start, end)) for pid, start, end in spans)
 
 
-def _as_if_alone(rows: Sequence[LossRow], idle_ns: int, inputs: BoundInputs) -> float:
-    """Return how many times as much the program would have lost, had other processes not used the cores that it left idle.
-
-    They had these at all times alike, as far as is known: while it lost cores, and while it waited for work from outside.
-    """
-    known_ns = sum(row.core_ns for row in rows if NAMES[row.cause] not in OF_THE_MACHINE) + idle_ns
-    if known_ns < LEAST_LOST * inputs.cores * inputs.wall_ns:
-        return 1.0
-    return 1 + inputs.left_ns / max(known_ns, 1)
+def _likely_speedup(limit: float | None, gain: LikelyGain, saved_ns: float, inputs: BoundInputs) -> float | None:
+    """Return how many times as fast the program would likely be, at most its bound, however both are rounded; None: unknown."""
+    if limit is None or not gain.is_known:
+        return None
+    return min(limit, inputs.wall_ns / max(inputs.wall_ns - saved_ns, inputs.wall_ns / UNBOUNDED))

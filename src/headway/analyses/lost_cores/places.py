@@ -20,7 +20,7 @@ from headway.analyses.common import causes
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.lost_cores.code import CodeFinder
 from headway.analyses.lost_cores.types import Place
-from headway.analyses.waits.rules import is_jdk, is_proxy
+from headway.analyses.waits.object_names import is_jdk, is_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,6 +131,15 @@ class Places:
         rows = rows[inside & (waits.cause[rows] == CODES[cause])]
         mine = rows[waits.target[rows] == target] if target >= 0 else rows
         return np.asarray(mine if len(mine) else rows)
+
+    def waits_for(self, cause: str, key: int, window: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
+        """Return the waits for an object, or those for a carrier, that reach into a window: thread, start and end of each."""
+        if cause == causes.CARRIERS:
+            inside = (self.waits.end > window[0]) & (self.waits.start < window[1])
+            rows = np.flatnonzero(inside & (self.waits.cause == CODES[cause]))
+        else:
+            rows = self.pieces(cause, key, window)
+        return self.waits.thread[rows].astype(np.int64), self.waits.start[rows], self.waits.end[rows]
 
     def site(self, rows: Ints) -> Where:
         """Return the code in which most of the time of some pieces was waited; None, None where no stack was taken."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from headway.analyses.common.columns import distinct
 from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.rules import is_jdk, is_proxy
+from headway.analyses.waits.object_names import is_jdk, is_proxy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

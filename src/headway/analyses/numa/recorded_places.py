@@ -29,7 +29,7 @@ from headway.analyses.numa.types import (
 from headway.analyses.profile.analysis import profile
 from headway.analyses.profile.cpu_time import CPU
 from headway.analyses.stacks.types import KINDS
-from headway.analyses.waits.rules import is_jdk
+from headway.analyses.waits.object_names import is_jdk
 from headway.errors import HeadwayError
 from headway.model.object_owners import LAST_WRITER, OWNER_TABLES
 

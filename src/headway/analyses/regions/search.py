@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.regions.analysis import regions_of
 from headway.analyses.stacks.labels import EVENTS, RETURN_BARRIER, plain_lambda
 from headway.analyses.stacks.sources import recorded_events
-from headway.analyses.waits.rules import is_jdk, is_proxy, simple
+from headway.analyses.waits.object_names import is_jdk, is_proxy, simple
 from headway.errors import Notice
 from headway.model.names import is_main_thread
 from headway.store.manifest import StoredNotice

@@ -32,7 +32,8 @@ from headway.analyses.common.uncertainty import interval_of_mean
 from headway.analyses.scheduling import activity as activities
 from headway.analyses.scheduling import walltime_model as model
 from headway.analyses.scheduling.parallelism import levels_of
-from headway.analyses.scheduling.preconditions import Case, PreconditionFinding, check, distance
+from headway.analyses.scheduling.precondition_types import Case, PreconditionFinding
+from headway.analyses.scheduling.preconditions import check, distance
 from headway.analyses.scheduling.published_levels import read_levels
 from headway.analyses.scheduling.work_growth import WorkGrowth, finding
 from headway.errors import HeadwayError, Notice

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import significant
-from headway.analyses.scheduling.preconditions import PreconditionFinding
+from headway.analyses.scheduling.precondition_types import PreconditionFinding
 from headway.errors import Notice
 from headway.errors.plurals import counted
 
@@ -25,7 +25,7 @@ _STEEPEST = 20.0
 """Of work that grows or shrinks with the cores: more is between two programs, not between two numbers of cores."""
 
 if TYPE_CHECKING:
-    from headway.analyses.scheduling.preconditions import Case
+    from headway.analyses.scheduling.precondition_types import Case
 
 NOTABLE = 0.02
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from headway.analyses.common.columns import distinct, numbered, numbered_pairs
 from headway.analyses.waits.blocks import KINDS
-from headway.analyses.waits.rules import Wait, is_jdk, is_of_locks, is_proxy
+from headway.analyses.waits.object_names import is_jdk, is_of_locks, is_proxy
+from headway.analyses.waits.rules import Wait
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,8 +18,9 @@ import numpy as np
 
 from headway.analyses.common.causes import CAUSES, CONDITION, LOCK
 from headway.analyses.common.columns import numbered, numbered_pairs
+from headway.analyses.waits.object_names import SLEEP, TOGETHER, display
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.rules import RULES, SLEEP, TOGETHER, display
+from headway.analyses.waits.rules import RULES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

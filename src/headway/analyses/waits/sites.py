@@ -19,16 +19,7 @@ from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.periodic_threads import with_periodic
 from headway.analyses.waits.polls import polls
 from headway.analyses.waits.pools import of_pools
-from headway.analyses.waits.rules import (
-    OTHER,
-    PUT_BACK,
-    RULES,
-    TIMED_WAIT,
-    Rule,
-    Wait,
-    classify,
-    serves_ring,
-)
+from headway.analyses.waits.rules import OTHER, PUT_BACK, RULES, TIMED_WAIT, Rule, Wait, classify, serves_ring
 from headway.analyses.waits.wait_stacks import frame_text
 
 if TYPE_CHECKING:

@@ -46,7 +46,6 @@ from headway.errors import HeadwayError, Notice
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.whatif.recorded_locks import RecordedLocks
     from headway.analyses.whatif.run_steps import RecordedRun
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
@@ -74,40 +73,45 @@ def whatif(
     """
     wanted = change or Change(1)
     asked = [recording] if beside is None else [recording, beside]
-    runs = [loaded(each) for each in asked]
-    runs[0] = pool_changes.with_pools(recording, runs[0], wanted)
-    locks: list[RecordedLocks | None] = [None] * len(asked)
-    if wanted.locks:
-        locks[0] = lock_changes.changed_locks(recording, wanted.locks)
-    near, too_far = _near(runs, asked, cores)
-    if odd := [k for k in near if k % wanted.smt.per_core]:
-        raise HeadwayError("HW860", cores=", ".join(map(str, odd)), per_core=wanted.smt.per_core)
-    changed = [changed_steps(recording, runs[0], wanted), *[None] * (len(runs) - 1)]
-    all_runs = Runs(tuple(runs), tuple(locks), tuple(changed))
-    replays = tuple(replayed(each, all_runs.alone(i)) for i, each in enumerate(asked))
-    notices = [notice for each in asked for notice in recorded_notices(each)]
-    notices += too_far
+    runs, near, notices = _runs(asked, cores, wanted)
+    replays = tuple(replayed(each, runs.alone(i)) for i, each in enumerate(asked))
     for i, each in enumerate(asked):
-        notices += notices_of(each, all_runs.alone(i), near)
+        notices += notices_of(each, runs.alone(i), near)
     notices += _of_change(wanted, recording, beside)
-    notices += lock_changes.unchanged_at(recording, wanted.locks, locks[0])
+    notices += lock_changes.unchanged_at(recording, wanted.locks, runs.locks[0])
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     notices += [notice for each in replays for notice in starved(each)]
     predicted: list[Predicted] = []
-    accounts = [PredictedRuns(each, run) for each, run in zip(asked, runs, strict=True)]
+    accounts = [PredictedRuns(each, run) for each, run in zip(asked, runs.runs, strict=True)]
     for k in near:
-        predicted += _alone(all_runs, replays, replace(wanted, cores=k), accounts, is_explained=is_explained)
+        predicted += _alone(runs, replays, replace(wanted, cores=k), accounts, is_explained=is_explained)
         if beside is not None:
-            predicted += predict(all_runs, replays, replace(wanted, cores=k))
-    if refused := pool_changes.refusal(recording, runs[0], predicted):
+            predicted += predict(runs, replays, replace(wanted, cores=k))
+    if refused := pool_changes.refusal(recording, runs.runs[0], predicted):
         return WhatIf((replace(replays[0], refused=refused), *replays[1:]), (), tuple(notices))
     notices += _room(wanted, recording, predicted)
     if is_explained and beside is None and not wanted.pools:
-        predicted = with_further(Candidates(recording, runs[0]), predicted)
+        predicted = with_further(Candidates(recording, runs.runs[0]), predicted)
     if is_explained:  # two runs together have no account in any case
         notices += unexplained(predicted)
     return WhatIf(replays, tuple(predicted), (*notices, *reordered(recording, predicted)))
+
+
+def _runs(asked: Sequence[Recording], cores: Sequence[int], change: Change) -> tuple[Runs, list[int], list[Notice]]:
+    """Return the recorded runs, the first of them with what a change reaches, the numbers of cores that are near enough, and what
+    is to be known of the recordings and of the numbers that are not.
+    """
+    runs = [loaded(each) for each in asked]
+    runs[0] = pool_changes.with_pools(asked[0], runs[0], change)
+    locks = lock_changes.changed_locks(asked[0], change.locks) if change.locks else None
+    near, too_far = _near(runs, asked, cores)
+    if odd := [k for k in near if k % change.smt.per_core]:
+        raise HeadwayError("HW860", cores=", ".join(map(str, odd)), per_core=change.smt.per_core)
+    others = (None,) * (len(runs) - 1)
+    changed = changed_steps(asked[0], runs[0], change)
+    notices = [notice for each in asked for notice in recorded_notices(each)]
+    return Runs(tuple(runs), (locks, *others), (changed, *others)), near, notices + too_far
 
 
 def _of_change(change: Change, recording: Recording, beside: Recording | None) -> list[Notice]:

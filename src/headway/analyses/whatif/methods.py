@@ -21,7 +21,7 @@ from headway.analyses.profile.cpu_time import CPU
 from headway.analyses.stacks.labels import plain_lambda
 from headway.analyses.stacks.table import CUT, NOT_STORED, load_stacks
 from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.rules import is_jdk
+from headway.analyses.waits.object_names import is_jdk
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:

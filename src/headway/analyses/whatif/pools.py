@@ -24,7 +24,8 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered, places_of
 from headway.analyses.waits import blocks
-from headway.analyses.waits.rules import RULES, display
+from headway.analyses.waits.object_names import display
+from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.sites import sites_of
 from headway.model.kinds import Kind
 

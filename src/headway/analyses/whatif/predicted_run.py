@@ -21,8 +21,9 @@ import numpy as np
 from headway.analyses.common.causes import IDLE, LOCK, OF_THE_JVM
 from headway.analyses.critical_path.sums import state_of
 from headway.analyses.lost_cores import attribution
+from headway.analyses.lost_cores.cause_kinds import NAMES
 from headway.analyses.lost_cores.grouping import LossRow
-from headway.analyses.lost_cores.losses import NAMES, Losses
+from headway.analyses.lost_cores.losses import Losses
 from headway.analyses.lost_cores.text import method_text, thread_text
 from headway.analyses.scheduling import gc_times
 from headway.analyses.scheduling.other_processes import GC_PAUSE, SAFEPOINT, THROTTLED

@@ -197,20 +197,12 @@ def predict(
 
     `accounts`: of a single run; without them, and for long runs unless asked for, levels of parallelism say what limits it.
     """
-    if accounts is None or not (is_explained or _is_short(runs.runs[0])):
-        unknown = "a pool is changed" if change.pools else "several run together" if together else LONG
-        middle, known = runs.replay(change), _Known(without_account=unknown)
-    else:
-        middle, timeline = runs.traced(change)
-        known = _known_of(accounts, timeline, is_explained)
+    middle, known = _likely(runs, change, accounts, together=together, is_explained=is_explained)
     is_reached = change.reaches_steps or change.pools
     reached = [runs.replay(change, extent=extent) for extent in _FAR] if is_reached else []
     others = _ends(runs, change, reached)
     _check_circles(change, replays[0].path, [middle, *others])
-    unseen = [0.0] * len(replays)
-    if change.locks:
-        unseen[0] = LOCKS_UNSEEN * abs(runs.replay(replace(change, locks=()))[0].ns - middle[0].ns)
-    unseen = [ns + run.unsure_ns for ns, run in zip(unseen, runs.runs, strict=True)]
+    unseen = _unseen_ns(runs, change, middle)
     found = []
     for i, replay in enumerate(replays):
         low_ns, high_ns = _interval(runs.runs[i], replay, change, [each[i] for each in (middle, *others)], unseen[i])
@@ -236,6 +228,25 @@ def predict(
             )
         )
     return found
+
+
+def _likely(
+    runs: Runs, change: Change, accounts: PredictedRuns | None, *, together: bool, is_explained: bool
+) -> tuple[list[Replayed], _Known]:
+    """Return the likeliest replays after a change, and what the timeline of a single one that is not too long tells."""
+    if accounts is None or not (is_explained or _is_short(runs.runs[0])):
+        unknown = "a pool is changed" if change.pools else "several run together" if together else LONG
+        return runs.replay(change), _Known(without_account=unknown)
+    replays, timeline = runs.traced(change)
+    return replays, _known_of(accounts, timeline, is_explained)
+
+
+def _unseen_ns(runs: Runs, change: Change, replays: Sequence[Replayed]) -> list[float]:
+    """Return how much earlier or later each run may end for what no record tells: of its samples, and of changed locks."""
+    of_locks = 0.0
+    if change.locks:
+        of_locks = LOCKS_UNSEEN * abs(runs.replay(replace(change, locks=()))[0].ns - replays[0].ns)
+    return [(of_locks if i == 0 else 0.0) + run.unsure_ns for i, run in enumerate(runs.runs)]
 
 
 def unexplained(predicted: Sequence[Predicted]) -> list[Notice]:

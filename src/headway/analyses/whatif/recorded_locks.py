@@ -18,8 +18,9 @@ import numpy as np
 from headway.analyses.common.causes import LOCK
 from headway.analyses.waits import blocks
 from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.object_names import display
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.rules import RULES, display
+from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.sites import sites_of
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.interruptible import interruptible

@@ -17,7 +17,7 @@ from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
 from headway.model.machine_limits import MAX_CORES
-from headway.store.manifest import damaged
+from headway.store.damage import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

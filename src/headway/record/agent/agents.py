@@ -79,12 +79,12 @@ class AttachedAgents:
                     reason = f"{why}, and {len(left) - 1} more processes are left as they are"
                     agents.notices.append(_no_agent(left[0][0], reason))
                     return agents
-                begun_s, results = time.monotonic(), len(agents.results)
+                started_s, results = time.monotonic(), len(agents.results)
                 pid, process = left.pop(0)
                 if Process.of(pid) != process:  # others took minutes, and the number is somebody else's by now
                     continue
                 agents._attach(pid, library, spool, virtual_threads, locks, sampler, causal, interrupted, objects)
-                spent_s = time.monotonic() - begun_s
+                spent_s = time.monotonic() - started_s
                 waited_s += spent_s if len(agents.results) == results else max(0.0, spent_s - _PROMPT_S)
         except Interrupted:
             return agents
@@ -143,10 +143,10 @@ class AttachedAgents:
         for result in self.results:
             if left_s / 10 < _LEAST_SILENCING_S:
                 return  # `leave` asks again
-            begun_s = time.monotonic()
+            started_s = time.monotonic()
             with contextlib.suppress(OSError, ValueError):
                 result.stop(left_s / 10)
-            left_s -= time.monotonic() - begun_s
+            left_s -= time.monotonic() - started_s
 
     def leave(self, interrupted: Callable[[], bool] | None = None) -> None:
         """Turn the agents' events off, fetch what they wrote, and remove what was put into the JVMs' file systems.
@@ -208,11 +208,11 @@ class _SharedTime:
     @contextlib.contextmanager
     def share(self) -> Iterator[float]:
         """Give the seconds that the next agent may take, and take off what the block took."""
-        begun_s = time.monotonic()
+        started_s = time.monotonic()
         try:
             yield max(0.0, self.left_s) / min(self.agents, _MOST_SHARES)
         finally:
-            self.left_s -= time.monotonic() - begun_s
+            self.left_s -= time.monotonic() - started_s
             self.agents -= 1
 
 

@@ -97,13 +97,13 @@ class Tails:
     def look(self) -> None:
         """Read what is new; those that there is no time for come first in the next look."""
         tails = [*self.by_path.values()]
-        begun_s = time.monotonic()
+        started_s = time.monotonic()
         for _ in tails:
             tail = tails[self._next % len(tails)]
             self._next = (self._next + 1) % len(tails)
             tail.notes.most_kept_bytes = share_of_kept(len(tails))
             tail.poll(max(_LEAST_AT_ONCE_BYTES, _MOST_AT_ONCE_BYTES // len(tails)))
-            if time.monotonic() - begun_s > _LOOK_LIMIT_S:
+            if time.monotonic() - started_s > _LOOK_LIMIT_S:
                 return
 
 

@@ -22,9 +22,10 @@ from headway.record.causal import messages
 from headway.record.causal.note_files import read_all
 from headway.record.causal.notes import Notes
 from headway.record.directory.completeness import Missing
+from headway.store.damage import no_spool
 from headway.store.directory import directory_mode, opened_for_writing, pinned, remove_within
 from headway.store.files import open_new, open_ordinary, parse_json, read_bytes, write_text
-from headway.store.manifest import Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
+from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
 from headway.store.shared_texts import notices_of_cut_texts
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter

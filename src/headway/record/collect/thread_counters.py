@@ -99,7 +99,7 @@ class ThreadWatch:
         self._is_interrupted = is_interrupted
         self._reserved = reserved
         self._threads: dict[int, _Thread] = {}
-        self._beyond = 0
+        self._without_room = 0
         self._reason = 0
         try:
             self._add_all(self._proc.tids(), is_late=is_late)
@@ -123,7 +123,7 @@ class ThreadWatch:
 
     def look(self) -> None:
         """Count threads that were not there before."""
-        self._beyond = 0
+        self._without_room = 0
         self._add_all([tid for tid in self._proc.tids() if tid not in self._threads], is_late=True)
 
     def read(self) -> ProcessCounts:
@@ -148,7 +148,7 @@ class ThreadWatch:
                 found[thread.key] = thread.now(self._totals(thread), thread.first_ns, in_jvm)
         last_ns = self._proc.cpu_ns()
         cpu_ns = None if first_ns is None or last_ns is None else (first_ns, last_ns)
-        left_out = sum(not each.is_counted for each in self._threads.values()) + self._beyond
+        left_out = sum(not each.is_counted for each in self._threads.values()) + self._without_room
         return ProcessCounts(self.pid, now_ns, cpu_ns, found, left_out, self._why() if left_out else "")
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class ThreadWatch:
 
     def _add_all(self, tids: list[int], *, is_late: bool) -> None:
         room = _MOST_THREADS - len(self._threads)
-        self._beyond += max(0, len(tids) - room)
+        self._without_room += max(0, len(tids) - room)
         for tid in self._uninterrupted(tids[: max(0, room)]):
             self._add(tid, is_late=is_late)
 
@@ -203,7 +203,7 @@ class ThreadWatch:
 
     def _why(self) -> str:
         """Return the reason, in words, why the kernel gave no counters for some threads of the process."""
-        if self._beyond:
+        if self._without_room:
             return f"of threads that come and go, {_MOST_THREADS:,} between two tables are counted"
         if self._reason == errno.EMFILE:
             soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -131,10 +131,10 @@ def event(text: str, *, by_socket: bool = False) -> Event:
     cpus = shared_by(DEVICES / unit) if unit else None
     if cpus is not None and not by_socket:
         raise HeadwayError("HW106", event=text, reason=why_shared(unit, cpus))
-    made = _plain(plain)
-    if made is None:
+    parsed = _plain(plain)
+    if parsed is None:
         raise HeadwayError("HW103", event=text, near=_near(plain))
-    kind, config, config1, config2, bp_type, exercise = made
+    kind, config, config1, config2, bp_type, exercise = parsed
     shared = unit if cpus is not None else ""
     return Event(text, kind, config, config1, config2, bp_type, user_only, kernel_only, exercise, shared)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from headway.errors import HeadwayError
 from headway.store import directory as directories
-from headway.store.manifest import FORMAT, read_manifest_json
+from headway.store.manifest import read_manifest_json
+from headway.store.manifest_keys import FORMAT
 from headway.store.recorder import live_recorder
 
 _LEAST_FREE_BYTES = 12 << 20

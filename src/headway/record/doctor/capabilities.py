@@ -20,12 +20,12 @@ MODES: tuple[Mode, ...] = ("ebpf", "perf-switch", "agent")
 
 def probe() -> Capabilities:
     """Examine this machine as the user who runs headway; changes nothing, takes some tens of milliseconds."""
-    made = checks.run_all()
-    by_id = {check.id: check for check in made}
+    all_checks = checks.run_all()
+    by_id = {check.id: check for check in all_checks}
     return Capabilities(
         ebpf=all(by_id[need].ok for need in ("bpf-load", "btf", "tracepoints")),
         perf_switch=by_id["perf-event"].ok,
-        checks=tuple(made),
+        checks=tuple(all_checks),
     )
 
 

@@ -66,8 +66,8 @@ def totals_by_cpu(
         if event in wanted:
             samples.setdefault((event, cpu), []).append((ns, value))
     found = {}
-    for name, told in totals.items():
-        of_all = {cpu: int(ns) for cpu, ns in told.items()}
+    for name, sampled_ns in totals.items():
+        of_all = {cpu: int(ns) for cpu, ns in sampled_ns.items()}
         found[name] = {
             cpu: _within(samples.get((_TOTALS[name], int(cpu)), []), window, ns) for cpu, ns in of_all.items()
         }
@@ -80,5 +80,5 @@ def _within(samples: list[tuple[int, int]], window: tuple[int, int], total: int)
         return total
     times, values = np.array(samples, np.int64).T
     # Small numbers, as floats have 53 bits.
-    begun, ended = np.interp(np.subtract(window, times[0]), times - times[0], values - values[0])
-    return max(0, round(float(ended - begun)))
+    at_begin, at_end = np.interp(np.subtract(window, times[0]), times - times[0], values - values[0])
+    return max(0, round(float(at_end - at_begin)))

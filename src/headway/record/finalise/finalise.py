@@ -39,8 +39,10 @@ from headway.record.finalise.slice_pass import (
 from headway.record.finalise.stack_tables import write_stacks
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.store.checks.values import room_bytes
+from headway.store.damage import no_spool
 from headway.store.directory import pinned, remove_within
-from headway.store.manifest import CAUSAL, Manifest, TableInfo, no_spool, read_manifest_json, write_manifest
+from headway.store.manifest import Manifest, TableInfo, read_manifest_json, write_manifest
+from headway.store.manifest_keys import CAUSAL
 from headway.store.manifest_types import LONGEST_NS
 from headway.store.possible import NO_JVM, ImpossibleValueFilter
 from headway.store.shared_texts import notices_of_cut_texts, shortened

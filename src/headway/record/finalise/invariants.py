@@ -124,8 +124,13 @@ def _clocks(result: Mapping[str, Any], threads: Sequence[RecordedThread], window
 
 
 def _is_whole(thread: RecordedThread, window: tuple[int, int]) -> bool:
-    begun = not thread.from_snapshot and thread.start_ns >= window[0]
-    return begun and thread.end_ns is not None and thread.end_ns <= window[1] and number_of(thread.kind) != NOT_COUNTED
+    starts_inside = not thread.from_snapshot and thread.start_ns >= window[0]
+    return (
+        starts_inside
+        and thread.end_ns is not None
+        and thread.end_ns <= window[1]
+        and number_of(thread.kind) != NOT_COUNTED
+    )
 
 
 def _agent_clock(thread: RecordedThread) -> int | None:

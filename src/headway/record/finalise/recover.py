@@ -10,9 +10,10 @@ from headway.record.directory.completeness import Missing
 from headway.record.finalise.finalise import Progress, build
 from headway.record.request.agent_copies import remove_unused
 from headway.store import directory as directories
+from headway.store.damage import no_spool
 from headway.store.directory import pinned
 from headway.store.files import remove_unfinished
-from headway.store.manifest import Manifest, no_spool, read_manifest_json, write_manifest
+from headway.store.manifest import Manifest, read_manifest_json, write_manifest
 from headway.store.recorder import boot_id, live_recorder
 
 

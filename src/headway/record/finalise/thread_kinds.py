@@ -25,7 +25,7 @@ _VM = re.compile(
     r"|VirtualThread-un|Virtual\.\.(?:parker|locker)|(?:Read|Write)-(?:Poller|Updater)|MasterPoller|VM JFR"
 )
 _SYSTEM_GROUPS = {"system", "InnocuousThreadGroup", "VirtualThreads"}
-_OURS = ("headway", "Async-profiler")
+_OWN_NAMES = ("headway", "Async-profiler")
 """headway's own threads, and those that async-profiler makes: in the JVM's own group only where headway started it."""
 
 
@@ -33,7 +33,7 @@ def kind_of_native(comm: str, in_jvm: bool) -> Kind:
     """Return the kind of a thread that no agent announced, by its kernel name."""
     if not in_jvm:
         return Kind.APP
-    if comm.startswith(_OURS[0]):
+    if comm.startswith(_OWN_NAMES[0]):
         return Kind.HEADWAY
     for kind, pattern in ((Kind.GC, _GC), (Kind.JIT, _JIT), (Kind.VM, _VM)):
         if pattern.match(comm):
@@ -46,7 +46,7 @@ def kind_of_java(name: str, group: str, is_carrier: bool) -> Kind:
     if is_carrier:
         return Kind.CARRIER
     if group in _SYSTEM_GROUPS:
-        if name.startswith(_OURS):
+        if name.startswith(_OWN_NAMES):
             return Kind.HEADWAY
         return Kind.VM if _VM.match(name) else kind_of_native(name, in_jvm=True)
     return Kind.APP

@@ -34,9 +34,9 @@ class ThreadLives:
 
         A number may be used again: it is the last thread with it that had begun by then, unless that one had ended.
         """
-        begun = last_before(self._tid, self._start_ns - BIRTH_SLACK_NS, tids, ns)
-        fits = (begun >= 0) & (np.append(self._tid, -1)[begun] == tids) & (ns <= self.end_ns[begun] + BIRTH_SLACK_NS)
-        return np.where(fits, begun, -1)
+        last = last_before(self._tid, self._start_ns - BIRTH_SLACK_NS, tids, ns)
+        fits = (last >= 0) & (np.append(self._tid, -1)[last] == tids) & (ns <= self.end_ns[last] + BIRTH_SLACK_NS)
+        return np.where(fits, last, -1)
 
 
 def last_before(tid: NDArray[np.int64], start: NDArray[np.int64], tids: Any, ns: Any) -> NDArray[np.int64]:

@@ -179,7 +179,7 @@ def _name_java_threads(threads: RecordedThreads, pid: int, agent: Mapping[str, A
     for life in threads.of_process(pid):
         by_tid[threads.rows[life].ns_tid].append(life)
     for announced in map(JavaThread._make, agent["threads"]):
-        place = _meant(threads.rows, by_tid.get(announced.tid, []), announced)
+        place = _announced_place(threads.rows, by_tid.get(announced.tid, []), announced)
         if place is None:
             if has_lives:
                 continue
@@ -194,13 +194,13 @@ def _name_java_threads(threads: RecordedThreads, pid: int, agent: Mapping[str, A
     return found
 
 
-def _meant(rows: Sequence[RecordedThread], places: Sequence[int], announced: JavaThread) -> int | None:
+def _announced_place(rows: Sequence[RecordedThread], places: Sequence[int], announced: JavaThread) -> int | None:
     """Return the last place, of those of a thread number in order of their starts, whose life an agent may have announced.
 
     Not all are looked at: in a namespace of its own a program may choose one number for any number of threads.
     """
-    begun = bisect_right(places, announced.start_ns + BIRTH_SLACK_NS, key=lambda place: rows[place].start_ns)
-    last = reversed(places[max(0, begun - _MOST_LIVES) : begun])
+    started = bisect_right(places, announced.start_ns + BIRTH_SLACK_NS, key=lambda place: rows[place].start_ns)
+    last = reversed(places[max(0, started - _MOST_LIVES) : started])
     return next((place for place in last if _may_be(rows[place], announced)), None)
 
 

@@ -135,7 +135,7 @@ def _write(source: Path, directory: Path, event: str, interval_ns: int | None) -
     frames = [(i, *key) for key, i in tables.frames.items()]
     thread, stack, weight = (np.frombuffer(column, column.typecode) for column in tables.samples)
     rows = len(thread)
-    made = {
+    rows_by_table = {
         "frame": _columns(("frame_id", "class_name", "method", "kind"), frames),
         "stack": _stacks(tables),
         "thread": _threads(tables),
@@ -149,7 +149,7 @@ def _write(source: Path, directory: Path, event: str, interval_ns: int | None) -
             }
         ),
     }
-    write_recording(directory, _manifest(source, tables.counted, interval_ns or 1), made, overwrite=True)
+    write_recording(directory, _manifest(source, tables.counted, interval_ns or 1), rows_by_table, overwrite=True)
 
 
 def _wanted(lines: Any) -> Iterator[tuple[int, str]]:

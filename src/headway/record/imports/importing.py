@@ -26,7 +26,8 @@ from headway.record.jfr.intervals import SCALED, FileIntervals, parse_ns
 from headway.record.jfr.reader import EventBatch, FileTimes, JfrFile
 from headway.record.jfr.samples import is_sample, sample_batch
 from headway.store.directory import pinned
-from headway.store.manifest import FORMAT, VERSION, TableInfo, write_manifest
+from headway.store.manifest import TableInfo, write_manifest
+from headway.store.manifest_keys import FORMAT, VERSION
 from headway.store.shared_texts import notices_of_cut_texts
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter

@@ -144,7 +144,7 @@ class SampleTable:
         """Return for each number the place of its event among the events, -1 for what others tell, and these."""
         import numpy as np
 
-        told: dict[int, dict[tuple[str, str], list[int]]] = {}  # JVM -> (event, source) -> numbers
+        numbers_by_jvm: dict[int, dict[tuple[str, str], list[int]]] = {}  # JVM -> (event, source) -> numbers
         mixed = self._mixed(intervals, program_of)
         for (source, chunk), number in self._numbers.items():
             first = intervals.of_chunk(chunk).each[0]
@@ -155,10 +155,10 @@ class SampleTable:
                 self.either = True
             if source in OF_EXECUTION and pair[0] == first.event and not first.is_known:
                 self.not_known[first.event] = None
-            told.setdefault(program_of(chunk), {}).setdefault(pair, []).append(number)
+            numbers_by_jvm.setdefault(program_of(chunk), {}).setdefault(pair, []).append(number)
         places = np.full(len(self._numbers), -1, dtype=np.int32)
         events: dict[str, int] = {}
-        for pairs in told.values():
+        for pairs in numbers_by_jvm.values():
             for pair, name in deduplicated_sources(pairs).items():
                 if name is not None:
                     places[pairs[pair]] = events.setdefault(name, len(events))

@@ -33,7 +33,7 @@ class SortedRuns:
         self._folder = folder / by
         self._most = in_memory
         self._parts: list[Columns] = []
-        self._held_bytes = 0
+        self._bytes_in_memory = 0
         self._runs: list[_SortedRun] = []
         self.rows = 0
         """How many were added."""
@@ -44,8 +44,8 @@ class SortedRuns:
         own = {name: values if values.base is None else values.copy() for name, values in columns.items()}
         self._parts.append(own)
         self.rows += len(own[self._by])
-        self._held_bytes += sum(values.nbytes for values in own.values())
-        if self._held_bytes > self._most:
+        self._bytes_in_memory += sum(values.nbytes for values in own.values())
+        if self._bytes_in_memory > self._most:
             self._to_disk()
 
     def sorted(self) -> Iterator[Columns]:
@@ -71,7 +71,7 @@ class SortedRuns:
         from headway import _native
 
         columns = joined(self._parts)
-        self._parts, self._held_bytes = [], 0
+        self._parts, self._bytes_in_memory = [], 0
         keys = columns[self._by]
         if bool((keys[1:] >= keys[:-1]).all()):
             return columns

@@ -172,12 +172,12 @@ def _opened(file: MappedFile, rights: Rights, deadline: Deadline) -> TableFile:
         spool = _spool_beside(file, deadline)
         if spool is None:
             return None
-        with contextlib.suppress(OSError), PinnedFile(spool, rights, deadline) as held:
-            return FirstEvents(held.opened(deadline))
+        with contextlib.suppress(OSError), PinnedFile(spool, rights, deadline) as pinned_file:
+            return FirstEvents(pinned_file.opened(deadline))
         return None
 
-    with PinnedFile(file, rights, deadline) as held:
-        fd = held.opened(deadline)
+    with PinnedFile(file, rights, deadline) as pinned_file:
+        fd = pinned_file.opened(deadline)
     return table_of_descriptor(fd, _name_of(file.path, file.pid), firsts)
 
 
@@ -187,8 +187,8 @@ def _copied(file: MappedFile, rights: Rights, deadline: Deadline) -> TableFile:
     with contextlib.ExitStack() as links:
 
         def content_of(mapped: MappedFile) -> Content:
-            held = links.enter_context(PinnedFile(mapped, rights, deadline))
-            return lambda most: held.content(most, Deadline.after(_LOOK_LIMIT_S, deadline.interrupted))
+            pinned_file = links.enter_context(PinnedFile(mapped, rights, deadline))
+            return lambda most: pinned_file.content(most, Deadline.after(_LOOK_LIMIT_S, deadline.interrupted))
 
         table, records = content_of(file), None
         with contextlib.suppress(FileNotFoundError, PermissionError, ServedError):

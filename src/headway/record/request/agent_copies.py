@@ -17,35 +17,27 @@ import fcntl
 import hashlib
 import math
 import os
-import re
 import secrets
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headway.record.request.copies_in_use import LOOK_LIMIT_S, NAME, named_by_processes
 from headway.record.request.immutable import is_open_for_writing, set_immutable
-from headway.record.target_process.apart import apart
-from headway.record.target_process.deadline import Deadline
-from headway.record.target_process.processes import read_stat
 from headway.store.directory import safe_to_load
 
-_NAME = re.compile(rb"headway-agent-(\d{1,20})-(\d{1,20})-([0-9a-f]{32}|[a-z0-9_]{8})(?![0-9A-Za-z_])")
-"""User, pid namespace, and what is copied; eight random letters while it is being made, or where somebody has that name."""
 _LOCK = "recorders"
 """A file in each copy's directory that recorders have locked (flock) while they live; nobody else can open it."""
 _FIRST_NAMESPACE = 0xEFFFFFFC
 """Number of the machine's first pid namespace (PROC_PID_INIT_INO): all processes are seen there."""
-_LOOK_LIMIT_S = 5.0
-_LOCK_LIMIT_S = 2 * _LOOK_LIMIT_S + 2.0
+_LOCK_LIMIT_S = 2 * LOOK_LIMIT_S + 2.0
 _PAUSE_S = 0.02
 _UNFINISHED_S = 600.0
 _MOST_NAMES = 100_000
-_LONGEST_BYTES = 8 << 20
-"""Of a process's environment or arguments; the kernel takes 6 MiB of an exec at most."""
 _PIECE_BYTES = 1 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FLAGS = (errno.EPERM, errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
@@ -84,7 +76,7 @@ def remove_unused(*released: Path) -> None:
     with contextlib.ExitStack() as locks:
         found = dict.fromkeys([*released, *(each for place in _places() for each in _copies_in(place))])
         since = {each: made_s for each in found if (made_s := _locked(each, locks)) is not None}
-        named = _named_by_processes({os.fsencode(each.name): made_s for each, made_s in since.items()})
+        named = named_by_processes({os.fsencode(each.name): made_s for each, made_s in since.items()})
         for directory in since:
             if os.fsencode(directory.name) not in named:
                 _remove(directory)
@@ -293,7 +285,7 @@ def _copies_in(place: Path) -> Iterator[Path]:
     """Yield this user's copies in a directory whose processes are all seen from here."""
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for _, entry in zip(range(_MOST_NAMES), entries, strict=False):
-            name = _NAME.fullmatch(os.fsencode(entry.name))
+            name = NAME.fullmatch(os.fsencode(entry.name))
             if name is None or int(name[1]) != os.geteuid():
                 continue
             here = os.stat("/proc/self/ns/pid").st_ino
@@ -368,38 +360,3 @@ def _unseal_file(at: int, name: str) -> None:
 def _unseal(fd: int) -> None:
     with contextlib.suppress(OSError):
         set_immutable(fd, wanted=False)
-
-
-def _named_by_processes(since: Mapping[bytes, float]) -> Set[bytes]:
-    """Return those names of copies, made at the times given, that a process may have; all where that can't be known."""
-    try:
-        # Twice: the child of a process that ends meanwhile may have been passed by.
-        return apart(Deadline.after(_LOOK_LIMIT_S), lambda: _look(since) | _look(since)) if since else since.keys()
-    except OSError:
-        return since.keys()
-
-
-def _look(since: Mapping[bytes, float]) -> Set[bytes]:
-    """Return the names that are in environments, arguments and memory maps.
-
-    A process that root can't look at has those that were there when it was started. An ordinary user can't look at others' at
-    all, to whom it gives no copy (root's command may become another user; a user's command loses its environment by that).
-    """
-    found: set[bytes] = set()
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        for file in ("environ", "cmdline", "maps"):
-            try:
-                found.update(each for each in _names_in(Path("/proc", str(pid), file)) if each in since)
-            except PermissionError:
-                if os.geteuid() == 0 and (fields := read_stat(pid)):
-                    started_s = (int(fields[19]) + 1) / os.sysconf("SC_CLK_TCK")
-                    found.update(name for name, made_s in since.items() if made_s <= started_s)
-            except OSError:  # it has ended
-                break
-    return found
-
-
-def _names_in(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as text:
-        for part in text if file.name == "maps" else [text.read(_LONGEST_BYTES)]:
-            yield from (each[0] for each in _NAME.finditer(part))

@@ -157,10 +157,8 @@ def plan_launch(
     if processors:
         added.append(f"-XX:ActiveProcessorCount={processors}")
         notices += _overridden(argv, env, direct)
-    if not added:
-        return LaunchPlan(list(argv), dict(env), "arguments", notices, copy)
-    if direct:
-        return LaunchPlan([argv[0], *added, *argv[1:]], dict(env), "arguments", notices, copy)
+    if direct or not added:
+        return LaunchPlan([*argv[:1], *added, *argv[1:]], dict(env), "arguments", notices, copy)
     return _plan_by_environment(argv, env, added, notices, copy)
 
 

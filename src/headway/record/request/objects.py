@@ -10,6 +10,8 @@ from headway.model.object_owners import ALLOCATOR, LAST_WRITER, OWNER_RULES, Own
 
 _OF_RULE = {ALLOCATOR: "access_owners=1", LAST_WRITER: "access_writers=1"}
 """The agent's option for each rule of owners."""
+_MORE = ("lines", "nodes")
+"""What may be asked for of accesses beside owners, as words and as fields; the agent's options begin with access_."""
 _LARGEST_INTERVAL = 2**31 - 1
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _GLOB = re.compile(r"[^\s/:;\[\],'\"\\]+")
@@ -23,7 +25,7 @@ class ObjectOptions:
     `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
     frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
     a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the object's owner, by each of
-    these rules. `lines`: also which threads write in turn to one cache line.
+    these rules. `lines`: also which threads write in turn to one cache line. `nodes`: also by memory node, samples of them.
     """
 
     interval_bytes: int | None = 0
@@ -32,6 +34,7 @@ class ObjectOptions:
     scope: tuple[str, ...] = ()
     owners: tuple[OwnerRule, ...] = ()
     lines: bool = False
+    nodes: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest keeps of it."""
@@ -39,8 +42,8 @@ class ObjectOptions:
         if not self.accesses:
             return found
         of_owners = {"owners": list(self.owners)} if self.owners else {}
-        of_lines = {"lines": True} if self.lines else {}
-        return {**found, "accesses": True, "scope": list(self.scope), **of_owners, **of_lines}
+        more = {name: True for name in _MORE if getattr(self, name)}
+        return {**found, "accesses": True, "scope": list(self.scope), **of_owners, **more}
 
     @property
     def agent_parts(self) -> list[str]:
@@ -48,11 +51,12 @@ class ObjectOptions:
         parts = [] if self.interval_bytes is None else [f"objects={self.interval_bytes}"]
         parts += ["object_sites=1"] if self.sites else []
         parts += ["accesses=1"] if self.accesses else []
-        return [*parts, *(_OF_RULE[rule] for rule in self.owners), *(["access_lines=1"] if self.lines else [])]
+        more = [f"access_{name}=1" for name in _MORE if getattr(self, name)]
+        return [*parts, *(_OF_RULE[rule] for rule in self.owners), *more]
 
 
 def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> ObjectOptions:
-    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners` or `,lines`; `owner`: rules of owners, by commas.
+    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`, `,lines` or `,nodes`; `owner`: rules of owners, by commas.
 
     `,owners` is the rule of the allocator, beside those of `owner`.
 
@@ -61,13 +65,14 @@ def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> O
     what, _, more = text.partition(",")
     name, equals, size = what.strip().partition("=")
     words = [word.strip() for word in more.split(",")] if more.strip() else []
-    if name == "accesses" and not equals and len({*words} & {"owners", "lines"}) == len(words):
+    if name == "accesses" and not equals and len({*words} & {"owners", *_MORE}) == len(words):
         named = [*([ALLOCATOR] if "owners" in words else []), *([] if owner is None else [owner])]
         rules = _rules(",".join(named)) if named else ()
-        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules, lines="lines" in words)
+        more_of = {each: each in words for each in _MORE}
+        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules, **more_of)
     if name != "allocations" or more.strip() not in ("", "sites"):
         raise ValueError(
-            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses, accesses,owners or accesses,lines"
+            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses, accesses,owners, accesses,lines or accesses,nodes"
         )
     if owner is not None:
         raise ValueError("allocations: --owner is about accesses; add --objects accesses")

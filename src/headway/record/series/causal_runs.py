@@ -18,7 +18,8 @@ from headway.record.session.manifest_draft import amend
 from headway.record.session.plan import Plan
 from headway.record.session.session import record
 from headway.store.directory import pinned
-from headway.store.manifest import CAUSAL, read_manifest_json
+from headway.store.manifest import read_manifest_json
+from headway.store.manifest_keys import CAUSAL
 
 _SPEEDUPS = (100, 50, 75, 25)
 """In this order for each line: the slope is known best from those that are far from 0 %."""

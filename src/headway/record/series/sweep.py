@@ -44,18 +44,18 @@ class SweepListener:
     progress: Callable[[float], None] = lambda share: None
 
 
-def run_sweep(sweep: Sweep, force: bool, teller: SweepListener) -> bool:
+def run_sweep(sweep: Sweep, force: bool, listener: SweepListener) -> bool:
     """Create the directory and make all runs; return whether all are complete.
 
     Raises HeadwayError HW089 (something is there), HW006 (it can't be made), HW085 (interrupted), or what keeps every run
     from being made.
     """
-    with contextlib.ExitStack() as held:
-        held.enter_context(directories.temporary_pins())
+    with contextlib.ExitStack() as cleanup:
+        cleanup.enter_context(directories.temporary_pins())
         if os.path.lexists(sweep.path):
             _refuse_to_replace(sweep.path, force)
             directories.open_own(sweep.path, "rm -r")
-            held.enter_context(_alone(sweep.path))
+            cleanup.enter_context(_alone(sweep.path))
             directories.remove_whole(sweep.path)
         try:
             directories.make_parents(sweep.path)
@@ -65,16 +65,16 @@ def run_sweep(sweep: Sweep, force: bool, teller: SweepListener) -> bool:
             write_sweep(sweep)
         except OSError as error:
             raise HeadwayError("HW006", path=sweep.path, reason=error.strerror or str(error)) from None
-        held.enter_context(_alone(sweep.path))
+        cleanup.enter_context(_alone(sweep.path))
         for notice in sweep.notices:
-            teller.say(Notice(notice.id, notice.message, notice.remedy))
-        return _carry_out(sweep, teller)
+            listener.say(Notice(notice.id, notice.message, notice.remedy))
+        return _carry_out(sweep, listener)
 
 
 Regions = tuple[tuple[SweepRegion, ...], tuple[SweepRegion, ...]]
 
 
-def resume_sweep(path: Path, teller: SweepListener, regions: Regions = ((), ())) -> bool:
+def resume_sweep(path: Path, listener: SweepListener, regions: Regions = ((), ())) -> bool:
     """Make the planned runs that are not complete; return whether all are complete afterwards.
 
     `regions` (of the parallel and the sequential program) replace those it has, as `with_given`: recordings hold for any.
@@ -85,10 +85,10 @@ def resume_sweep(path: Path, teller: SweepListener, regions: Regions = ((), ()))
     sweep = read_sweep(os.path.abspath(path))
     with directories.temporary_pins():
         directories.open_own(sweep.path, "headway sweep --resume")  # it says which commands to run, and where
-        return _resume(sweep, teller, regions)
+        return _resume(sweep, listener, regions)
 
 
-def _resume(sweep: Sweep, teller: SweepListener, regions: Regions) -> bool:
+def _resume(sweep: Sweep, listener: SweepListener, regions: Regions) -> bool:
     with _alone(sweep.path):
         sweep = read_sweep(sweep.path)
         check_counted(sweep.sample, (run.number for run in sweep.runs if run.recorded and run.state != "complete"))
@@ -105,7 +105,7 @@ def _resume(sweep: Sweep, teller: SweepListener, regions: Regions) -> bool:
             write_sweep(sweep)
         except OSError as error:
             raise HeadwayError("HW006", path=sweep.path, reason=error.strerror or str(error)) from None
-        return _carry_out(sweep, teller)
+        return _carry_out(sweep, listener)
 
 
 def _refuse_to_replace(path: Path, force: bool) -> None:
@@ -134,9 +134,9 @@ def _alone(path: Path) -> Iterator[None]:
 # --- the runs ----------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(sweep: Sweep, teller: SweepListener) -> bool:
+def _carry_out(sweep: Sweep, listener: SweepListener) -> bool:
     """Make the planned runs one after the other, noting each at once."""
-    runs = _Runs(sweep, teller)
+    runs = _Runs(sweep, listener)
     try:
         with SignalGate() as gate:
             for place in range(len(sweep.runs)):
@@ -151,12 +151,12 @@ def _carry_out(sweep: Sweep, teller: SweepListener) -> bool:
     except HeadwayError:
         with contextlib.suppress(OSError):
             runs.finish()
-        teller.say(Notice.of("HW085", reason="it could not go on", **runs.counts()))
+        listener.say(Notice.of("HW085", reason="it could not go on", **runs.counts()))
         raise
     done = all(run.state == "complete" for run in runs.sweep.runs)
     if not done:
         failed = sum(run.state == "failed" for run in runs.sweep.runs)
-        teller.say(Notice.of("HW085", reason=f"{failed} failed", **runs.counts()))
+        listener.say(Notice.of("HW085", reason=f"{failed} failed", **runs.counts()))
     return done
 
 
@@ -167,9 +167,9 @@ _OF_ALL_RUNS = ("HW085", "HW086", "HW088", "HW090", "HW091", "HW092")
 class _Runs:
     """A sweep in progress, kept in step with its files on disk."""
 
-    def __init__(self, sweep: Sweep, teller: SweepListener) -> None:
+    def __init__(self, sweep: Sweep, listener: SweepListener) -> None:
         self.sweep = sweep
-        self._teller = teller
+        self._listener = listener
         self._reported: set[str] = set()
         self._given_up: set[tuple[str, int]] = set()
 
@@ -184,10 +184,10 @@ class _Runs:
         if run.state == "complete" or (run.program, run.threads) in self._given_up:
             return
         for attempt in range(self.sweep.retries + 1):
-            self._teller.begin(run, place + 1, len(self.sweep.runs))
+            self._listener.begin(run, place + 1, len(self.sweep.runs))
             run, outcome = self._once(run, gate)
             self._note(place, run)
-            self._teller.end(run, place + 1, len(self.sweep.runs))
+            self._listener.end(run, place + 1, len(self.sweep.runs))
             self._tell_new(outcome, run)
             if run.state == "complete":
                 return
@@ -205,11 +205,11 @@ class _Runs:
         self.sweep = replace(sweep, notices=(*kept, *stored))
         write_sweep(self.sweep)
         for notice in found:
-            self._teller.say(notice)
+            self._listener.say(notice)
 
     def _once(self, run: SweepRun, gate: SignalGate) -> tuple[SweepRun, Outcome]:
         try:
-            return run_once(self.sweep, run, gate, self._teller.progress)
+            return run_once(self.sweep, run, gate, self._listener.progress)
         except BaseException:
             discard(self.sweep, run)
             raise
@@ -230,7 +230,7 @@ class _Runs:
                 continue
             if notice.id not in self._reported:
                 self._reported.add(notice.id)
-                self._teller.say(replace(notice, message=f"{run.name}: {notice.message}"))
+                self._listener.say(replace(notice, message=f"{run.name}: {notice.message}"))
 
     def _tell_failure(self, run: SweepRun, retries_left: int) -> None:
         rest = (
@@ -239,6 +239,6 @@ class _Runs:
             else "this program is not run again with so many threads"
         )
         output = self.sweep.path / "runs" / f"{run.name}.err"
-        self._teller.say(
+        self._listener.say(
             Notice.of("HW084", run=run.name, reason=run.reason, rest=rest, output=output, path=self.sweep.path)
         )

@@ -54,57 +54,57 @@ class SweepOptions:
     keep_arguments: bool = False
 
 
-def plan_sweep(wishes: SweepOptions) -> Sweep:
+def plan_sweep(sweep_options: SweepOptions) -> Sweep:
     """Return a sweep with all its runs planned, and the warnings that can be given before it starts.
 
     Raises HeadwayError HW001 to HW003 (a program that can't be started), HW080 to HW083 (placeholders, regions, marker),
     HW006 (the input can't be read), HW093 (an event to be sampled is not counted here), or HW103 to HW106 (events to be counted).
     """
-    threads = tuple(dict.fromkeys(wishes.threads))
-    _check(wishes, threads)
-    regions = parse_regions(wishes.regions, "--region")
-    cores = len(wishes.cpus or os.sched_getaffinity(0))
-    seed = wishes.seed if wishes.seed is not None else time.time_ns() % 1_000_000
+    threads = tuple(dict.fromkeys(sweep_options.threads))
+    _check(sweep_options, threads)
+    regions = parse_regions(sweep_options.regions, "--region")
+    cores = len(sweep_options.cpus or os.sched_getaffinity(0))
+    seed = sweep_options.seed if sweep_options.seed is not None else time.time_ns() % 1_000_000
     return Sweep(
-        path=Path(os.path.abspath(wishes.output)),
-        sequential=wishes.sequential,
-        parallel=wishes.parallel,
+        path=Path(os.path.abspath(sweep_options.output)),
+        sequential=sweep_options.sequential,
+        parallel=sweep_options.parallel,
         threads=threads,
-        repeat=wishes.repeat,
+        repeat=sweep_options.repeat,
         regions=regions,
-        sequential_regions=_named(parse_regions(wishes.sequential_regions, "--sequential-region"), regions),
-        from_marker=wishes.from_marker,
-        auto_warmup=wishes.from_marker is None and not wishes.keep_warmup,
-        runs=order(wishes.sequential is not None, threads, wishes.repeat, seed),
+        sequential_regions=_named(parse_regions(sweep_options.sequential_regions, "--sequential-region"), regions),
+        from_marker=sweep_options.from_marker,
+        auto_warmup=sweep_options.from_marker is None and not sweep_options.keep_warmup,
+        runs=order(sweep_options.sequential is not None, threads, sweep_options.repeat, seed),
         notices=_above_the_cores(threads, cores),
         created_utc=datetime.now(UTC).isoformat(timespec="milliseconds"),
         headway_version=__version__,
         cwd=os.getcwd(),
         cores=cores,
-        cpus=wishes.cpus,
-        input=None if wishes.input is None else os.path.abspath(wishes.input),
+        cpus=sweep_options.cpus,
+        input=None if sweep_options.input is None else os.path.abspath(sweep_options.input),
         seed=seed,
-        retries=wishes.retries,
-        sample=wishes.sample,
-        counters=wishes.counters,
-        arguments_kept=wishes.keep_arguments,
+        retries=sweep_options.retries,
+        sample=sweep_options.sample,
+        counters=sweep_options.counters,
+        arguments_kept=sweep_options.keep_arguments,
     )
 
 
-def _check(wishes: SweepOptions, threads: Sequence[int]) -> None:
+def _check(sweep_options: SweepOptions, threads: Sequence[int]) -> None:
     """Raise as `plan_sweep` for what can't be started, read or counted here."""
-    given = ((wishes.sequential, "--sequential"), (wishes.parallel, "--parallel"))
+    given = ((sweep_options.sequential, "--sequential"), (sweep_options.parallel, "--parallel"))
     programs = [split_command(command, 1, option)[0] for command, option in given if command is not None]
-    if "{threads}" not in wishes.parallel and len(threads) > 1:
-        raise HeadwayError("HW081", command=wishes.parallel)
+    if "{threads}" not in sweep_options.parallel and len(threads) > 1:
+        raise HeadwayError("HW081", command=sweep_options.parallel)
     for program in programs:
         launch.find_program(program, os.environ)
-    if wishes.from_marker is not None:
-        _compiled("--from-marker", wishes.from_marker)
-    if wishes.input is not None and not os.access(wishes.input, os.R_OK):
-        raise HeadwayError("HW006", path=wishes.input, reason="the input is not there or can't be read")
-    check_counted(wishes.sample, range(1, wishes.repeat + 1))
-    if (counters := counted_by(wishes.counters)) is not None:
+    if sweep_options.from_marker is not None:
+        _compiled("--from-marker", sweep_options.from_marker)
+    if sweep_options.input is not None and not os.access(sweep_options.input, os.R_OK):
+        raise HeadwayError("HW006", path=sweep_options.input, reason="the input is not there or can't be read")
+    check_counted(sweep_options.sample, range(1, sweep_options.repeat + 1))
+    if (counters := counted_by(sweep_options.counters)) is not None:
         usable(counters.groups, is_default=counters.is_default)
 
 

@@ -42,9 +42,9 @@ def record_process(plan: Plan, pid: int, mode: Mode, notices: list[Notice], list
     pidfd, cpus = _hold_of(pid)
     facts = RecordingFacts([*notices])
     command = processes.command_line(pid)
-    with SignalGate(attached=True) as gate, single_recorder.recording_of(process), contextlib.ExitStack() as held:
+    with SignalGate(attached=True) as gate, single_recorder.recording_of(process), contextlib.ExitStack() as cleanup:
         with place_of(plan, plan.output, command) as place:
-            held.enter_context(keeping_off(cpus))
+            cleanup.enter_context(keeping_off(cpus))
             capture = capture_of(plan, place, mode, pid, listener)
             write_manifest(place.directory, {**first_draft(plan, mode, pid, command, cpus), **place.inherited})
             facts.counted_from_ns = time.monotonic_ns()

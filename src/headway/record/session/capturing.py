@@ -179,16 +179,16 @@ def _stop(
 def _cpus_of(plan: Plan, directory: Path, capture: Capture, facts: RecordingFacts) -> dict[str, Any]:
     """Return the manifest's keys about the CPUs that the program was allowed, where they were seen; changes are told."""
     # A command may narrow them itself before the program proper begins.
-    begun_ns = facts.start_ns + (PERIOD_NS if plan.pid is None else 0)
-    seen = capture.counters.log.allowed.since(begun_ns)
+    settled_ns = facts.start_ns + (PERIOD_NS if plan.pid is None else 0)
+    seen = capture.counters.log.allowed.since(settled_ns)
     every = sorted(frozenset[int]().union(*(cpus for _, cpus in seen)))
     if len(seen) > 1:
         since_s = [max(0, ns - facts.start_ns) / 1e9 for ns, _ in seen]
-        said = [
+        changes = [
             f"{format_cpu_list({*cpus})} from {at_s:.1f} s on" for at_s, (_, cpus) in zip(since_s, seen, strict=True)
         ]
         last = {"at_s": math.ceil(since_s[-1] * 10) / 10, "cores": len(seen[-1][1])}
-        facts.notices.append(Notice.of("HW070", path=directory, cpus=", ".join(said), all=len(every), **last))
+        facts.notices.append(Notice.of("HW070", path=directory, cpus=", ".join(changes), all=len(every), **last))
     return {"affinity": every, "recorded_cores": len(every)} if every else {}
 
 

@@ -12,7 +12,8 @@ from headway.record.causal.tables import next_run
 from headway.record.directory.recording_dir import RecordingDir
 from headway.record.request.causal_spec import CausalOptions, differences
 from headway.store import directory as directories
-from headway.store.manifest import CAUSAL, read_manifest_json, write_manifest
+from headway.store.manifest import read_manifest_json, write_manifest
+from headway.store.manifest_keys import CAUSAL
 from headway.store.recorder import live_recorder, not_finalised
 
 

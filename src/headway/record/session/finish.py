@@ -13,7 +13,8 @@ from headway.record.collect.listener import Listener
 from headway.record.collect.watch import Watch
 from headway.record.session.manifest_draft import amend
 from headway.store.directory import pinned, without_descriptors
-from headway.store.manifest import CAUSAL, read_manifest_json
+from headway.store.manifest import read_manifest_json
+from headway.store.manifest_keys import CAUSAL
 
 
 def finish(directory: Path, listener: Listener, watch: Watch) -> None:

@@ -19,7 +19,8 @@ from headway.record.doctor.capabilities import Mode
 from headway.record.machine import host
 from headway.record.session.plan import Plan
 from headway.record.target_process.processes import Process
-from headway.store.manifest import FORMAT, VERSION, read_manifest_json, write_manifest
+from headway.store.manifest import read_manifest_json, write_manifest
+from headway.store.manifest_keys import FORMAT, VERSION
 from headway.store.recorder import boot_id
 
 

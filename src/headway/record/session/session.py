@@ -53,8 +53,8 @@ def _record(plan: Plan, listener: Listener, gate: SignalGate | None) -> int:
         return _record_repeats(plans, mode, notices, listener)
     if plan.counters_by_runs:
         listener.tell(f"--counters-by-runs: {_why_one_run(plan, mode)}")
-    with SignalGate() if gate is None else contextlib.nullcontext(gate) as held:
-        ran = record_command(plan, plan.output, mode, notices, listener, held)
+    with SignalGate() if gate is None else contextlib.nullcontext(gate) as open_gate:
+        ran = record_command(plan, plan.output, mode, notices, listener, open_gate)
     if ran.is_unreported:
         _tell_complete(listener, plan.output)
     return ran.exit_code

@@ -37,8 +37,8 @@ class CountersAnalysis(BaseAnalysis):
 
     For recordings made with --counters. Each count is exact where its group
     counted all the time; a group that took turns with others is scaled, has an
-    interval, and is withheld where it counted too little. What is absent is
-    never zero. Where slices reach over the border of a window or a phase their
+    interval, and is withheld where it counted too little. An event that does
+    not count here is absent, not zero. Where slices reach over the border of a window or a phase their
     counts are divided by time, and the interval says so. By lock it is what
     their holders counted from each contended acquire to the release. By
     region it is what the program's threads counted in its instances; by

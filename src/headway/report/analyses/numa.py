@@ -27,8 +27,8 @@ class NumaAnalysis(BaseAnalysis):
     summary = summary_of(name)
     help = """Tell what kind of program it is for a machine of several memory nodes.
 
-    Each program gets a class of parallelism, of data dependencies and of locality, with what they go by, and what to do: keep
-    it on one node, or measure both. Near the border of two classes both are named; what is left open is told.
+    Each program gets a class of parallelism, of data dependencies and of locality, with the figures that decide it, and advice:
+    keep it on one node, or measure both. Near the border of two classes both are named; what is left open is said.
     A recording tells the parallelism. Two recordings, of a program on one node and of the same spread over two, are the test of
     locality. Tables are CSV files with a column `application` or `program`, joined by it.
     """

@@ -28,8 +28,8 @@ class WhatIfAnalysis(BaseAnalysis):
     summary = summary_of(name)
     help = """Replay a recording as if something were different, and predict the wall time.
 
-    Without options it ranks changes, alone and the best in pairs: a lock less, no collections, faster I/O, twice the cores, no
-    sleep, a faster method.
+    Without options it tries changes, alone and the best of them in pairs, and ranks them by what they gain: no waiting for a
+    lock, no collections, faster I/O, twice the cores, no sleep, a faster method.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
     for a machine that runs nothing else. Changes given together are made together; with --together those of locks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headway.analyses.waits.rules import display
+from headway.analyses.waits.object_names import display
 from headway.report.export.perfetto_tracks import Packet, named_track, span, thread_track
 
 if TYPE_CHECKING:

@@ -43,10 +43,10 @@ def span(
 ) -> Iterator[bytes]:
     """Yield a span from a begin until an end; it has those of the notes that have a text."""
     of = pb.integer(11, track)
-    said = b"".join(
+    annotations = b"".join(
         pb.message(4, pb.text(10, key) + pb.name(6, value)) for key, value in (notes or {}).items() if value
     )
-    begin = pb.integer(9, _SLICE_BEGIN) + of + pb.text(22, category) + pb.name(23, name) + said
+    begin = pb.integer(9, _SLICE_BEGIN) + of + pb.text(22, category) + pb.name(23, name) + annotations
     yield packet(pb.message(_TRACK_EVENT, begin), ns=times_ns[0])
     yield packet(pb.message(_TRACK_EVENT, pb.integer(9, _SLICE_END) + of), ns=times_ns[1])
 

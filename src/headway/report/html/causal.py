@@ -155,10 +155,10 @@ def _add_sources(rows: list[dict[str, Any]], lines: Sequence[Line], sources: Sou
             cut_off += 1
         else:
             row["source"], room = found, room - size
-    said = [f"{missing:,} lines are in no file of the sources."] if missing else []
+    sentences = [f"{missing:,} lines are in no file of the sources."] if missing else []
     if cut_off:
-        said.append(f"The source of {cut_off:,} more lines has no room on this page.")
-    return " ".join(said) or None
+        sentences.append(f"The source of {cut_off:,} more lines has no room on this page.")
+    return " ".join(sentences) or None
 
 
 def _notices(notices: Sequence[Notice]) -> list[dict[str, str]]:

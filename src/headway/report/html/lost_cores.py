@@ -88,7 +88,7 @@ def _account(account: Account, losses: int, lines: int, chars: int) -> dict[str,
 
 def _loss(loss: Loss, lines: int, chars: int) -> dict[str, Any]:
     place = loss.place
-    said = (*map(doubt_text, loss.doubts), *loss.evidence[: lines + len(loss.doubts)])  # doubts come first in it
+    sentences = (*map(doubt_text, loss.doubts), *loss.evidence[: lines + len(loss.doubts)])  # doubts come first in it
     return {
         "cause": loss.cause,
         "core_ns": loss.core_ns,
@@ -101,7 +101,7 @@ def _loss(loss: Loss, lines: int, chars: int) -> dict[str, Any]:
         "pid": place.pid,
         "bound": loss.bound_speedup,
         "likely": loss.likely_speedup,
-        "evidence": [_text(line, chars) for line in dict.fromkeys(said)],
+        "evidence": [_text(line, chars) for line in dict.fromkeys(sentences)],
     }
 
 

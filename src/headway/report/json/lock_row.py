@@ -68,19 +68,17 @@ class LockRowEncoder:
         contention: bool | None,
         waiting: str | None,
         rule: str,
-        first_thread: str | None,
-        first_stack: tuple[str, ...] | None,
+        first_wait: tuple[str | None, tuple[str, ...] | None],
         is_dead: bool,
         sums: LockSumsLike,
-        first_ns: int,
-        last_ns: int,
+        since_ns: int = 0,
         metrics: Metrics,
         of_object: Iterable[Any] = (),
         of_first_wait: Iterable[Any] = (),
         of_state: Iterable[Any] = (),
         others: Iterable[Any] = (),
     ) -> str:
-        """Return the text of a row. `rule` is JSON text; so are the values of keys without a format."""
+        """Return the text of a row, its times from `since_ns` on. `rule` is JSON text; so are values of keys without a format."""
         return self._format % (  # one value for each of its keys
             quoted(name),
             "null" if place is None else quoted(place),
@@ -93,13 +91,12 @@ class LockRowEncoder:
             "null" if waiting is None else quoted(waiting),
             rule,
             *of_first_wait,
-            "null" if first_thread is None else quoted(first_thread),
-            "null" if first_stack is None else stack_text(first_stack, self._depth + 1),
+            *_first_wait_texts(*first_wait, self._depth + 1),
             TRUTH[is_dead],
             *of_state,
             *_sums_of(sums),
-            first_ns,
-            last_ns,
+            sums.first_ns - since_ns,
+            sums.last_ns - since_ns,
             *_metric_texts(metrics),
             *others,
         )
@@ -122,6 +119,10 @@ def list_text(texts: list[str], depth: int) -> str:
 def stack_text(frames: tuple[str, ...], depth: int) -> str:
     """Return the text of a stack: many rows have the same ones."""
     return json_text(frames, depth)
+
+
+def _first_wait_texts(thread: str | None, stack: tuple[str, ...] | None, depth: int) -> tuple[str, str]:
+    return "null" if thread is None else quoted(thread), "null" if stack is None else stack_text(stack, depth)
 
 
 def number(value: float | None) -> str:

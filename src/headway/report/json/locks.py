@@ -74,12 +74,9 @@ def _row(rows: Rows, of: RowFigures, deadlocked: set[int | None]) -> str:
         contention=rule.contention,
         waiting=rule.waiting,
         rule=_rule(of.rule, of.rule_share),
-        first_thread=of.first_thread if is_one else None,
-        first_stack=rows.stack(of) if is_one else None,
+        first_wait=(of.first_thread, rows.stack(of)) if is_one else (None, None),
         is_dead=of.is_dead,
         sums=of,
-        first_ns=of.first_ns,
-        last_ns=of.last_ns,
         metrics=rows.metrics(of),
         others=_only_recorded(rows, of, is_one and of.blocker_id in deadlocked),
     )

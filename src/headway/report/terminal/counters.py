@@ -28,7 +28,7 @@ _COLUMNS = 4
 """Of figures in one table: more do not fit 80 columns."""
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 _LONGEST_SHOWN = 20
-_SAID_BY_EVENT = ("HW107", "HW125")
+_SHOWN_BY_EVENT = ("HW107", "HW125")
 """Notices of events that were not counted, each of which has a line here."""
 _OF_WHOLE = "of whole CPUs, whatever ran there"
 
@@ -57,7 +57,7 @@ def render_counters(found: Counters, console: Console, most: int | None) -> None
         print_line(console, f"not counted: {', '.join(events)}: {reason}", bullet="!")
     for text in _withholding_lines(found):
         print_line(console, text, bullet="!")
-    print_notices(console, [each for each in found.notices if each.id not in _SAID_BY_EVENT])
+    print_notices(console, [each for each in found.notices if each.id not in _SHOWN_BY_EVENT])
 
 
 def _print_beside(found: Counters, console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from headway.analyses.waits.rules import TOGETHER, display
+from headway.analyses.waits.object_names import TOGETHER, display
 from headway.errors.plurals import counted
 from headway.report.terminal.text import printable
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
 from headway.model.line_distances import LINE_DISTANCES
+from headway.model.object_owners import OBJECT_KINDS, OWNER_RULES
 from headway.model.machine_limits import MOST_MEMORY_NODES
 from headway.store.schemas import causal
 from headway.store.table_types import Column, TableSchema
@@ -69,6 +70,9 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("blocker", "kind"): frozenset(BLOCKER_KINDS.values()),
     ("block", "kind"): frozenset(BLOCKER_KINDS.values()),
     ("line_share", "distance"): frozenset(LINE_DISTANCES),
+    ("access_node", "kind"): frozenset(OBJECT_KINDS),
+    ("access_node_pair", "kind"): frozenset(OBJECT_KINDS),
+    ("access_node_pair", "rule"): frozenset(OWNER_RULES),
 }
 """Columns of a known set of words, where analyses have one case for each."""
 _LONG_TEXTS = frozenset((("jvm", "value"),))
@@ -91,7 +95,8 @@ class Range:
 
 _ANYTHING = ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
 """Columns whose values nothing is computed from, or that may well be negative."""
-_FIXED: Mapping[str, Range] = {**dict.fromkeys(_ANYTHING, Range()), "node": Range(0, MOST_MEMORY_NODES - 1)}
+_NODES = ("node", "cpu_node", "page_node")
+_FIXED: Mapping[str, Range] = {**dict.fromkeys(_ANYTHING, Range()), **dict.fromkeys(_NODES, Range(0, MOST_MEMORY_NODES - 1))}
 """Of memory nodes answers have a column for each."""
 
 

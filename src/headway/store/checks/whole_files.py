@@ -9,8 +9,9 @@ import errno
 import os
 from pathlib import Path
 
+from headway.store.damage import damaged, unreadable
 from headway.store.files import checksum, open_ordinary
-from headway.store.manifest import TableInfo, damaged, unreadable
+from headway.store.manifest import TableInfo
 
 _PARQUET = b"PAR1"
 

@@ -178,6 +178,34 @@ LINE_SHARE = TableSchema(
     ),
 )
 
+_NODES = (
+    Column("kind", "VARCHAR", "tuple_reads, tuple_writes, array_reads or array_writes"),
+    Column("cpu_node", "SMALLINT", "memory node of the CPU that made the access; null: unknown", nullable=True),
+    Column(
+        "page_node", "SMALLINT", "node of the page; null: unknown, as the page was not there, or moving", nullable=True
+    ),
+    Column("samples", "BIGINT", "accesses that were sampled, each with the same chance"),
+    Column("accesses", "BIGINT", "those that they stand for, counted: of the same kind since the sample before"),
+)
+
+ACCESS_NODE = TableSchema(
+    "access_node",
+    "Samples of the accesses in `access`, one in about a thousand, by memory node. Only where asked for (--objects "
+    "accesses,nodes). Sums of the whole recording.",
+    (*ACCESS.columns[:4], *_NODES),
+)
+
+ACCESS_NODE_PAIR = TableSchema(
+    "access_node_pair",
+    "The same samples by the thread that owns the object, in all classes. Only where asked for (--objects accesses,nodes with "
+    "owners).",
+    (
+        *ACCESS_PAIR.columns[:5],
+        Column("rule", "VARCHAR", "by which rule it owns it: allocator, last-writer"),
+        *_NODES,
+    ),
+)
+
 HEAP_NODE = TableSchema(
     "heap_node",
     "On which memory node the pages of each JVM's heap are, now and then. Only where asked for (--numa-map). One look has a row "
