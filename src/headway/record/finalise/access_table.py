@@ -14,6 +14,7 @@ from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.line_table import LINE_COVERAGE, LineTables, line_notices
 from headway.record.finalise.thread_columns import thread_columns
 from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.window_table import WINDOW_COVERAGE, WindowTables, windows_of
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out
@@ -49,11 +50,14 @@ class AccessTables:
         """Write `access`; nothing if no JVM counted. Raises OSError."""
         if not any(_counted(agent) for agent in self.agents):
             return {}
+        tables = WindowTables(self.threads, self.agents).write(directory, possible)
+        if all(windows_of(agent) for agent in self.agents if _counted(agent)):
+            return tables
         with TableWriter(directory, TABLES["access"], possible) as writer:
             for number, agent in enumerate(self.agents):
-                if len(agent["accesses"]["java_id"]):
+                if len(agent["accesses"]["java_id"]) and not windows_of(agent):
                     writer.write(self._rows(number, agent))
-        tables = {"access": writer.info}
+        tables["access"] = writer.info
         for rule in OWNER_RULES:
             if any(rule in _known_rules(agent) for agent in self.agents):
                 tables |= self._write_owners(directory, possible, rule)
@@ -91,7 +95,7 @@ class AccessTables:
             if jvm["owners_are"] == "unknown":
                 found.append(Notice.of("HW848", pid=jvm["pid"]))
             found += line_notices(jvm)
-        if any(jvm["problem"] is None for jvm in self.facts().get("jvms", ())):
+        if any(jvm["problem"] is None and not jvm.get("window_ms") for jvm in self.facts().get("jvms", ())):
             found.append(Notice.of("HW843"))
         return found
 
@@ -111,6 +115,8 @@ class AccessTables:
         known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
         owners_are = ",".join(rules) or ("unknown" if agent_fact(agent, "access_owners") else None)
         lines_are = agent_fact(agent, "access_lines") or None
+        if windows := windows_of(agent):
+            coverage |= {**windows, **{name: numbers.get(name) for name in WINDOW_COVERAGE}}
         if lines_are == "on":
             coverage |= {name: numbers.get(name) for name in LINE_COVERAGE}
         return {**known, **coverage, "owners_are": owners_are, "lines_are": lines_are}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headway.report.json.object_lines import lines_json
+from headway.report.json.object_windows import windows_json
 
 if TYPE_CHECKING:
     from headway.analyses.objects.types import (
@@ -30,6 +31,7 @@ def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
         "shared": None if owned is None else _shared(owned),
         "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
         "lines": lines_json(found.lines),
+        "windows": windows_json(found.windows),
         "interval_bytes": found.interval_bytes,
         "by": found.by,
         "groups": [_group(each) for each in found.groups],
