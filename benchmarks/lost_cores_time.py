@@ -27,7 +27,7 @@ SHOWN = ("sum", "why", "sweep")
 
 def compare(path: Path, rounds: int) -> dict[str, Any]:
     """Take turns between the sum, the answer and its sweep."""
-    from headway.analyses.lost_cores import attribution
+    from headway.analyses.lost_cores.account import attribution
     from headway.analyses.lost_cores.analysis import why
     from headway.analyses.waits import pieces
     from headway.store import open_recording

@@ -215,10 +215,9 @@ def beside_part(runs: list[Run]) -> str:
     run = whole[-1]
     where = "; ".join(filter(None, [run.machine, run.date, "95 % intervals", run.conditions]))
     lines = [
-        "\nWhat they cost, measured in turn in one run of one warm server, whose clients wait at a queue with each request "
+        "\nWhat profilers cost a warm server whose clients wait at a queue with each request, measured in turn in one run "
         f"([{run.benchmark}](docs/reference/benchmark-history.md#{run.benchmark}); {where}):\n",
-        "| profiler | CPU time of a request | with the profiler's own process | computing, of the workers' CPU samples | by the "
-        "workers' own clocks |",
+        "| profiler | CPU time of a request | with the profiler's own process | computing, as sampled | as the program measured |",
         "| --- " * 5 + "|",
     ]
     control = NOISE.search(run.conditions)

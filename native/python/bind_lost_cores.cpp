@@ -1,4 +1,4 @@
-// The account of lost cores for Python. analyses/lost_cores/attribution.py is the only user.
+// The account of lost cores for Python. analyses/lost_cores/account/attribution.py is the only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores import attribution
+from headway.analyses.lost_cores.account import attribution
 from headway.analyses.waits import pieces
 from headway.store import Recording, open_recording
 from support.drivers.recording_cli import headway, javas

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores.attribution import BIN_NAMES
+from headway.analyses.lost_cores.account.attribution import BIN_NAMES
 from support.builders.account_cases import Case, Piece, Slice, native
 from support.oracles.account_oracle import CODE, account
 

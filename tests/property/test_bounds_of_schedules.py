@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores.bounds import BoundInputs, WaitTotals, bound
+from headway.analyses.lost_cores.gains.bounds import BoundInputs, WaitTotals, bound
 from support.builders.schedules import CAUSES, Phase, Played, play
 
 PHASES = st.builds(

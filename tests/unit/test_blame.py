@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses.common.causes import BLOCKED, CAUSES, IO, LOCK, SLEEP
-from headway.analyses.lost_cores import attribution
+from headway.analyses.lost_cores.account import attribution
 from headway.analyses.profile.analysis import NO_CODE, profile
 from headway.analyses.profile.blame import _pools, _shared_out, _whole
 from headway.analyses.stacks.tree import flat_rows

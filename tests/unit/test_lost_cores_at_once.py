@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.at_once import AtOnce, at_once
+from headway.analyses.lost_cores.evidence.at_once import AtOnce, at_once
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.waits import pieces
 from headway.store import open_recording

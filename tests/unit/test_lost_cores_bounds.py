@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores.bounds import BoundInputs, WaitTotals, bound
+from headway.analyses.lost_cores.gains.bounds import BoundInputs, WaitTotals, bound
 
 # Programs whose time without the cause follows from their text. T is the time with it, `better` without.
 CASES = {

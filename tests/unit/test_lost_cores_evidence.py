@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores.evidence import Evidence
+from headway.analyses.lost_cores.evidence.sentences import Evidence
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.types import Place
 from headway.analyses.waits import pieces, pools

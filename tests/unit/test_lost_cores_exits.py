@@ -12,8 +12,8 @@ import pytest
 
 from headway.analyses.common.causes import CAUSES, SLEEP
 from headway.analyses.critical_path.analysis import critical_path
-from headway.analyses.lost_cores.attribution import sweep
-from headway.analyses.lost_cores.kernel_times import KernelTimes
+from headway.analyses.lost_cores.account.attribution import sweep
+from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.waits import pieces
 from headway.analyses.waits.process_exit import NEVER, Exit, exit_ns, exits
 from headway.store import Recording, open_recording

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.analyses.lost_cores import attribution, half_windows
-from headway.analyses.lost_cores.attribution import AccountSegment, Attribution
+from headway.analyses.lost_cores.account import attribution, half_windows
+from headway.analyses.lost_cores.account.attribution import AccountSegment, Attribution
 from headway.analyses.waits import pieces
 from headway.store import open_recording
 from support.builders import recording_builder

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from headway.analyses.lost_cores.account.idle import standing
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.idle import standing
 from headway.analyses.lost_cores.text import idle_sentence, sentence
 from headway.analyses.overview import overview
 from headway.analyses.waits import pieces

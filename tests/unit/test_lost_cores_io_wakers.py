@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headway.analyses.lost_cores.account.io_wakers import io_waits, with_wakers
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.io_wakers import io_waits, with_wakers
 from headway.analyses.waits import process_exit
 from headway.analyses.waits.process_exit import Exit
 from headway.store import Recording, open_recording

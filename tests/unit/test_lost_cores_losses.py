@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.kernel_times import KernelTimes
+from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.lost_cores.types import Account, Loss
 from headway.store import Recording, open_recording
 from support.builders import synthetic

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.ongoing import OngoingThreads
+from headway.analyses.lost_cores.gains.ongoing import OngoingThreads
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
 from support.builders.synthetic import FakeThread

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from headway.analyses.lost_cores.phases import MOST, SHORTEST, _partition, change_points, stretches
+from headway.analyses.lost_cores.account.phases import MOST, SHORTEST, _partition, change_points, stretches
 from headway.analyses.scheduling.activity import Activity
 
 

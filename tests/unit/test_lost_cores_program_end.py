@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from headway.analyses.critical_path.path_threads import load_threads
-from headway.analyses.lost_cores import program_end
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.program_end import ProgramEnd
-from headway.analyses.lost_cores.replay import Replay
+from headway.analyses.lost_cores.gains import program_end
+from headway.analyses.lost_cores.gains.program_end import ProgramEnd
+from headway.analyses.lost_cores.gains.replay import Replay
 from headway.analyses.lost_cores.types import Loss
 from headway.analyses.waits import pieces
 from headway.store import Recording, open_recording

@@ -9,10 +9,10 @@ import pytest
 from headway.analyses.common import causes
 from headway.analyses.common.units import percent
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.bounds import BoundInputs
+from headway.analyses.lost_cores.gains.bounds import BoundInputs
+from headway.analyses.lost_cores.gains.replay import saved_ns
 from headway.analyses.lost_cores.grouping import LossRow
 from headway.analyses.lost_cores.ranking import ranked
-from headway.analyses.lost_cores.replay import saved_ns
 from headway.analyses.lost_cores.types import Account, Loss, Place, Why
 from headway.store import open_recording
 from support.builders import synthetic

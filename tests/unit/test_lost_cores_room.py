@@ -10,14 +10,14 @@ import pytest
 
 from headway.analyses.common import causes
 from headway.analyses.locks.analysis import locks
+from headway.analyses.lost_cores.account.course import Course, integral
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.bounds import BoundInputs, WaitSummary, WaitTotals, bound, bound_of_waits
-from headway.analyses.lost_cores.course import Course, integral
+from headway.analyses.lost_cores.gains.bounds import BoundInputs, WaitSummary, WaitTotals, bound, bound_of_waits
+from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
+from headway.analyses.lost_cores.gains.room import possible_ns
+from headway.analyses.lost_cores.gains.slow_side import work_ns
 from headway.analyses.lost_cores.grouping import LossRow
-from headway.analyses.lost_cores.kernel_times import KernelTimes
 from headway.analyses.lost_cores.likely_gains import _as_if_alone
-from headway.analyses.lost_cores.room import possible_ns
-from headway.analyses.lost_cores.slow_side import work_ns
 from headway.store import open_recording
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from headway.analyses.common.intervals import Spans
-from headway.analyses.lost_cores.bounds import BoundInputs
-from headway.analyses.lost_cores.course import Course
+from headway.analyses.lost_cores.account.course import Course
 from headway.analyses.lost_cores.crowded import doubts_of_gain
-from headway.analyses.lost_cores.stops import gained_ns
+from headway.analyses.lost_cores.gains.bounds import BoundInputs
+from headway.analyses.lost_cores.gains.stops import gained_ns
 
 WINDOW = 100
 

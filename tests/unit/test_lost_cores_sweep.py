@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headway.analyses.common.causes import CAUSES
+from headway.analyses.lost_cores.account.attribution import Attribution, sweep
+from headway.analyses.lost_cores.account.work_roles import work_roles
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.attribution import Attribution, sweep
-from headway.analyses.lost_cores.work_roles import work_roles
 from headway.analyses.waits import pieces
 from headway.errors import HeadwayError
 from headway.store import Recording, open_recording

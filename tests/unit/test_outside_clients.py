@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.outside_clients import UNKNOWN_GAIN
+from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
 from headway.analyses.lost_cores.types import Loss
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait

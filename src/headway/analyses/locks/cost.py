@@ -9,7 +9,7 @@ Lost cores  While W threads of the program waited in contention and I of its cor
             of a lock. In a pause, start or end of one of n JVMs that live, 1/n of it belongs to that, and what lost records
             speak for belongs to nothing that is known: all as `headway why` divides the idle cores. A thread on a CPU that the
             host has taken away counts as running, so stolen time is not idle.
-Bound       that of `headway why`, by the same function (lost_cores.bounds): R, with at least one thread waiting, is its time D.
+Bound       that of `headway why`, by the same function (gains.bounds there): R, with at least one thread waiting, is its time D.
 Assumes     the same work in any order; no timer that is just missed because of the wait (a delay of 1 ms that costs the next
             train can cost more than itself).
 """
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct
-from headway.analyses.lost_cores import bound_inputs, slow_side
-from headway.analyses.lost_cores.kernel_times import KernelTimes
+from headway.analyses.lost_cores.gains import bound_inputs, slow_side
+from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.scheduling import other_processes
 from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.available_cores import known_cpus
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
     from headway.analyses.waits.blocks import LockData
     from headway.analyses.waits.sites import Sites
     from headway.store import Recording

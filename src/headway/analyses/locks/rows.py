@@ -24,8 +24,8 @@ from headway.analyses.locks.row_parts import (
     wakers_of_groups,
 )
 from headway.analyses.locks.types import Link, Lock, Pattern, Site, Waker
-from headway.analyses.lost_cores.bounds import WaitSummary, bound_of_waits
-from headway.analyses.lost_cores.slow_side import SLOW
+from headway.analyses.lost_cores.gains.bounds import WaitSummary, bound_of_waits
+from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_names import TOGETHER, display
 from headway.analyses.waits.resources import of_phaser

@@ -2,11 +2,11 @@
 
 Question   of cores x wall time, what was used (by the application, GC, JIT, VM, headway), what did the host steal, what had other
            processes; and the rest, which nothing ran on: to what was each core lost, where, and what could it give?
-Method     a sweep over every state of every thread gives the idle cores of each instant to causes (lost_cores.attribution);
+Method     a sweep over every state of every thread gives the idle cores of each instant to causes (account.attribution);
            what threads waited for comes from the agent's record of blocks (waits.pieces), names of places from stacks
            (lost_cores.places). Equal losses are put together (lost_cores.grouping), bounds of the speedup follow from how
-           long each was there (lost_cores.bounds), their order from what would likely be gained (lost_cores.replay), phases
-           from change points in parallelism (lost_cores.phases). What a recording can't tell is merged and named so
+           long each was there (gains.bounds), their order from what would likely be gained (gains.replay), phases
+           from change points in parallelism (account.phases). What a recording can't tell is merged and named so
            (lost_cores.coarse_accounts), what hangs on the time before an attach marked (lost_cores.attach_doubts).
 Assumes    what these modules assume, each at its head. The cores are those that the program could use
            (scheduling.available_cores).
@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.causes import CAUSES, IDLE
 from headway.analyses.common.notices import recorded_notices
-from headway.analyses.lost_cores import attribution, bound_inputs, coarse_accounts
+from headway.analyses.lost_cores import coarse_accounts
 from headway.analyses.lost_cores import counted as counted_cycles
-from headway.analyses.lost_cores import phases as why_phases
+from headway.analyses.lost_cores.account import attribution
+from headway.analyses.lost_cores.account import phases as why_phases
+from headway.analyses.lost_cores.gains import bound_inputs
 from headway.analyses.lost_cores.losses import Losses
 from headway.analyses.lost_cores.types import USED, Account, Phase, Why
 from headway.analyses.scheduling import activity as activities
@@ -36,8 +38,8 @@ from headway.errors.plurals import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.lost_cores.attribution import AccountSegment, Attribution
-    from headway.analyses.lost_cores.phases import Stretch
+    from headway.analyses.lost_cores.account.attribution import AccountSegment, Attribution
+    from headway.analyses.lost_cores.account.phases import Stretch
     from headway.analyses.scheduling.activity import Activity
     from headway.store import Recording
 

@@ -5,7 +5,7 @@ Method     the agent sees a wait that had begun before it came when that is over
            thread is in such a wait, all that is said because nobody is known to wait is in doubt: serial sections, too few
            tasks, and what only the kernel tells of. So is a join of a background thread that was there already, for one that
            was there, too: such a thread may watch over the one that started it, which is no join of the program's
-           (lost_cores.attribution), and who started it nobody saw.
+           (account.attribution), and who started it nobody saw.
 Assumes    a thread that is born in the recording has its parent in the table of threads.
 Wrong when a loss comes out larger than it is: it is in doubt as a whole, be that because of one wait of many, or of one that
            nobody needs.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores.work_roles import BACKGROUND, WATCHER, work_roles
+from headway.analyses.lost_cores.account.work_roles import BACKGROUND, WATCHER, work_roles
 from headway.analyses.waits.blocks import has_locks
 
 if TYPE_CHECKING:

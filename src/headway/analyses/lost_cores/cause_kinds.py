@@ -2,7 +2,7 @@
 
 from headway.analyses.common import causes
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores.bounds import VANISHING
+from headway.analyses.lost_cores.gains.bounds import VANISHING
 
 NAMES = tuple(CAUSES)
 PHASES = {causes.GC: "gc_pause", causes.START: "startup", causes.END: "shutdown", causes.SAFEPOINT: "safepoint"}

@@ -16,7 +16,7 @@ from headway.analyses.lost_cores.attach_doubts import ATTACHED
 from headway.analyses.lost_cores.text import SMALL_GAIN
 
 if TYPE_CHECKING:
-    from headway.analyses.lost_cores.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
 
 CROWDED = "HW452"
 LEAST_GOT = 0.2

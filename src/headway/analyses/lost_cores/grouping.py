@@ -8,7 +8,7 @@ Method     the sweep charges core time to (cause, object, thread). Rows of one o
            stay what they are. What was waited for long has a row however little it lost: where other processes have the
            cores, next to nothing is lost to a lock that holds all up. How long a loss was there is the union of the waits for
            its object, whether or not cores were idle.
-Assumes    and errs as waits.pieces and lost_cores.bounds do.
+Assumes    and errs as waits.pieces and gains.bounds do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from headway.analyses.common.causes import CARRIERS
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.common.intervals import Spans
-from headway.analyses.lost_cores.bounds import WaitSummary
+from headway.analyses.lost_cores.gains.bounds import WaitSummary
 from headway.analyses.waits.wait_causes import CODE
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 Question   how much earlier would the program have ended, had it not waited for this?
 Method     waits for locks and conditions, sleep, I/O and waits for carriers are taken out of a replay of the recording
-           (lost_cores.replay), as far as the cores allowed it (lost_cores.room); pauses of the JVM end at once
-           (lost_cores.stops); of other causes the lost core time counts, as if other processes had not used the cores.
-           Where clients outside decide when a server has work, a gain is not known (lost_cores.outside_clients).
+           (gains.replay), as far as the cores allowed it (gains.room); pauses of the JVM end at once
+           (gains.stops); of other causes the lost core time counts, as if other processes had not used the cores.
+           Where clients outside decide when a server has work, a gain is not known (gains.outside_clients).
 Assumes    and errs as these modules do.
 """
 
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common import causes
 from headway.analyses.lost_cores.cause_kinds import CALLS, NAMES, OF_THE_MACHINE, OF_THREADS, PHASES, REPLAYED
-from headway.analyses.lost_cores.more_carriers import likely_saved_ns
-from headway.analyses.lost_cores.outside_clients import OutsideClients
-from headway.analyses.lost_cores.replay import Replay
-from headway.analyses.lost_cores.room import possible_ns
-from headway.analyses.lost_cores.stops import gained_ns
+from headway.analyses.lost_cores.gains.more_carriers import likely_saved_ns
+from headway.analyses.lost_cores.gains.outside_clients import OutsideClients
+from headway.analyses.lost_cores.gains.replay import Replay
+from headway.analyses.lost_cores.gains.room import possible_ns
+from headway.analyses.lost_cores.gains.stops import gained_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from headway.analyses.lost_cores.bounds import BoundInputs
-    from headway.analyses.lost_cores.evidence import Evidence
+    from headway.analyses.lost_cores.account.jvm_phases import JvmPhases
+    from headway.analyses.lost_cores.evidence.sentences import Evidence
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
     from headway.analyses.lost_cores.grouping import LossRow
-    from headway.analyses.lost_cores.jvm_phases import JvmPhases
-    from headway.analyses.lost_cores.kernel_times import KernelTimes
     from headway.store import Recording
 
 LEAST_LOST = 0.01

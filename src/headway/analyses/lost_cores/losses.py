@@ -1,8 +1,8 @@
 """Builds the losses of an account for people: cause, place, evidence, and a bound of the speedup.
 
 Question   what stands behind the core time that a sweep charged to each cause, object and thread?
-Method     rows are put together (lost_cores.grouping), named (lost_cores.places), explained (lost_cores.evidence), bounded
-           (lost_cores.bounds) and ranked (lost_cores.ranking) by what would likely be gained (lost_cores.likely_gains). How long
+Method     rows are put together (lost_cores.grouping), named (lost_cores.places), explained (evidence.sentences), bounded
+           (gains.bounds) and ranked (lost_cores.ranking) by what would likely be gained (lost_cores.likely_gains). How long
            a loss was there: the waits for its object; pauses, start and end as the JVM tells them; for sleep and I/O without such
            records the time that its threads were blocked so. Its core time won't do: where fewer cores were idle than threads
            waited, each of these has a part of a core only. So what the kernel alone tells of other waits has no bound.
@@ -17,22 +17,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores import slow_side
+from headway.analyses.lost_cores.account.idle import recorded_timers, standing
+from headway.analyses.lost_cores.account.jvm_phases import JvmPhases
 from headway.analyses.lost_cores.attach_doubts import Doubts
-from headway.analyses.lost_cores.bounds import UNBOUNDED, BoundInputs, WaitSummary, WaitTotals, bound, bound_of_waits
 from headway.analyses.lost_cores.cause_kinds import CALLS, NAMES, OF_THE_KERNEL, OF_THREADS, PHASES, REPLAYED, STILL
 from headway.analyses.lost_cores.crowded import doubt_text, doubts_of_gain
-from headway.analyses.lost_cores.evidence import Evidence
+from headway.analyses.lost_cores.evidence.sentences import Evidence
+from headway.analyses.lost_cores.gains import slow_side
+from headway.analyses.lost_cores.gains.bounds import (
+    UNBOUNDED,
+    BoundInputs,
+    WaitSummary,
+    WaitTotals,
+    bound,
+    bound_of_waits,
+)
+from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
+from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
+from headway.analyses.lost_cores.gains.replay import saved_ns
+from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
-from headway.analyses.lost_cores.idle import recorded_timers, standing
-from headway.analyses.lost_cores.jvm_phases import JvmPhases
-from headway.analyses.lost_cores.kernel_times import KernelTimes
 from headway.analyses.lost_cores.likely_gains import LikelyGains
-from headway.analyses.lost_cores.outside_clients import UNKNOWN_GAIN
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.ranking import ranked
-from headway.analyses.lost_cores.replay import saved_ns
-from headway.analyses.lost_cores.slow_side import SLOW
 from headway.analyses.lost_cores.types import IdleThreads, Loss, Place
 from headway.analyses.waits.resources import of_phaser
 from headway.analyses.waits.roles import OUTSIDE
@@ -40,7 +47,7 @@ from headway.analyses.waits.roles import OUTSIDE
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from headway.analyses.lost_cores.attribution import AccountSegment
+    from headway.analyses.lost_cores.account.attribution import AccountSegment
     from headway.analyses.lost_cores.likely_gains import LikelyGain
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording

@@ -43,7 +43,7 @@ class Loss:
     """Core time lost to one cause at one place, with a first-order bound of the speedup if it vanished.
 
     `share` is of the account's core time; `bound_speedup` wall time / (wall time without it), at least 1, None where it can't be
-    said; `likely_speedup` an estimate between 1 and that, by which losses are ranked (lost_cores.replay), None where its
+    said; `likely_speedup` an estimate between 1 and that, by which losses are ranked (gains.replay), None where its
     waits were not replayed, too; `evidence` are sentences with figures, most telling first; `figures` the same as numbers
     (units in names); `doubts` ids of the messages that say why it may be wrong.
     """

@@ -2,7 +2,7 @@
 
 Question   where to look first: not what uses the cores, but what keeps the others from being used.
 Method     blame shifting (Tallent and Mellor-Crummey, PPoPP 2009; with Porterfield, PPoPP 2010) on the account of lost cores
-           (lost_cores.attribution). Each CPU sample asks how many cores its thread kept idle at that instant: directed,
+           (lost_cores.account.attribution). Each CPU sample asks how many cores its thread kept idle at that instant: directed,
            because others waited for that thread (a lock's holder, whom a join waits for, the collector in its pauses);
            undirected, because it had work and there was too little for all. That, times the time the sample stands for, is
            its blame. Where the host stole from a thread, its samples stand for the stolen time, too: cores were idle then as
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import BLOCKED, CAUSES, END, FEW, GC, IO, SERIAL, SLEEP, START
-from headway.analyses.lost_cores import attribution
+from headway.analyses.lost_cores.account import attribution
 from headway.analyses.lost_cores.types import USED
 from headway.analyses.profile import cpu_time
 from headway.analyses.scheduling import activity, available_cores

@@ -23,7 +23,7 @@ Assumes    the same threads do the same work, each the tasks that it did; cores 
            and what comes from outside last as long as they lasted.
 Wrong when threads spin or poll; when tasks would be shared out otherwise (work stealing, pools), or who is last at a
            barrier; when packets from outside come while threads of the program have the CPUs, and are taken for theirs
-           (lost_cores.io_wakers). What
+           (lost_cores.account.io_wakers). What
            was there already when a thread came for it is on no record: recorded on fewer cores, consumers come earlier than
            they could.
 """

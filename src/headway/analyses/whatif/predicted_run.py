@@ -3,7 +3,7 @@
 Question   what would limit the program after a change, and where?
 Method     a replay reports what each thread does when (native/replay/replay_timeline.h), as slices and waits for locks. What the
            JVM reported of other waits, its phases and births of threads happen in the prediction when their threads come there.
-           The account of lost cores (lost_cores.attribution) and the walk along the critical path (native/critical_path) go
+           The account of lost cores (lost_cores.account) and the walk along the critical path (native/critical_path) go
            over these as they go over a recording. Ready threads share the cores.
 Assumes    a thread's role, and who is in the background, stay; places are those of the recording.
 Wrong when a wait would be for something else after the change: it keeps the cause that it had.
@@ -20,7 +20,7 @@ import numpy as np
 
 from headway.analyses.common.causes import IDLE, LOCK, OF_THE_JVM
 from headway.analyses.critical_path.sums import state_of
-from headway.analyses.lost_cores import attribution
+from headway.analyses.lost_cores.account import attribution
 from headway.analyses.lost_cores.cause_kinds import NAMES
 from headway.analyses.lost_cores.grouping import LossRow
 from headway.analyses.lost_cores.losses import Losses
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway import _native
-    from headway.analyses.lost_cores.attribution import AccountSegment
+    from headway.analyses.lost_cores.account.attribution import AccountSegment
     from headway.analyses.waits.pieces import Waits
     from headway.analyses.whatif.recorded_locks import RecordedLocks
     from headway.analyses.whatif.run_steps import RecordedRun

@@ -16,8 +16,8 @@ import numpy as np
 
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
+from headway.analyses.lost_cores.account.io_wakers import io_waits
 from headway.analyses.lost_cores.code import column_names
-from headway.analyses.lost_cores.io_wakers import io_waits
 from headway.analyses.waits.blocks import has_all_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible

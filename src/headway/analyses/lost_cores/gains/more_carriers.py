@@ -1,7 +1,7 @@
 """Says what more carriers would likely gain a program whose virtual threads waited for one.
 
 Question   virtual threads could run and had no carrier. Would they have run with one, or waited for a lock at once?
-Method     the recording is replayed without these waits (lost_cores.replay). A lock stays busy for as long as threads waited for
+Method     the recording is replayed without these waits (gains.replay). A lock stays busy for as long as threads waited for
            it, however many carriers there are: its holders follow each other. Only while its holder itself waited for a carrier
            that would be shorter. So the program takes at least that time, of the lock that was waited for longest, and the time
            before the first wait for a carrier and after the last one. What is

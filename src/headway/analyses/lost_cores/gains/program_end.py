@@ -7,7 +7,7 @@ Method     the critical path is walked back from the end of the program, by who 
            somebody outside ended, or that went on, has no such thread.
            Its end may hang on all threads that ended a wait of it or started it, and on those that did so for them. Who
            reads what somebody outside wrote hangs on all that do so, too. While one of these is in a wait of which nobody
-           knows who ended it, the end may hang on anybody: for no longer than that (lost_cores.replay).
+           knows who ended it, the end may hang on anybody: for no longer than that (gains.replay).
 Assumes    what threads tell each other by memory alone (flags that are polled) hangs on a wait as well.
 Wrong when they do not: then a gain that such a thread would bring is left out.
 """

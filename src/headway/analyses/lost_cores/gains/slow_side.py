@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.kernel_times import KernelTimes
+    from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
     from headway.analyses.waits.pieces import Waits
 
     Ints = NDArray[np.int64]

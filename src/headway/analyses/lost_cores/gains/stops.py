@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
 
     Ints = NDArray[np.int64]
 

@@ -6,16 +6,16 @@ Question   in which order do causes come? Lost core time and bounds are the ends
 Method     waits vanish: the recording is replayed without them (native/replay/replay.h). Each thread does what it did
            between its waits; a wait is over when the thread that ended it comes to that point of its work; a thread is born
            where the one that started it comes to. Of waits for I/O the kernel tells which thread of the program ended them
-           (lost_cores.io_wakers). What counts is how much earlier that thread comes to its end that the end of
-           the program waited for (lost_cores.program_end), or, where that is not known, the one that was active last. Work
+           (account.io_wakers). What counts is how much earlier that thread comes to its end that the end of
+           the program waited for (gains.program_end), or, where that is not known, the one that was active last. Work
            that is spread (serial sections, too few tasks, imbalance; the slow side of a queue) gives what it lost, shared
            among the cores; so do start and end of the JVM, whose work nobody can remove. Of the JVM's pauses what the program
-           would have done with the cores that it had in them (lost_cores.stops), and of the collector what it computed
+           would have done with the cores that it had in them (gains.stops), and of the collector what it computed
            while threads of the program waited for a core, too. Of a quota the bound. Never less than the lost core time,
            shared among the cores, of threads that the program's end may hang on (of a lock while its holder was awake: a holder
            sleeps as long without the lock), and never more than the bound. Of other threads it counts for as long as
            it is not known who ended the waits that the end hangs on.
-           A core for each thread is more than there may be: lost_cores.room tells what of it is possible.
+           A core for each thread is more than there may be: gains.room tells what of it is possible.
 Assumes    what was waited for in the recording stays. So does the order in which locks were got, as long as nobody waits for one
            longer than in the recording: who comes earlier than the one that had it gets it first.
 Wrong when another order would come about: who came late to a barrier comes early, and another one is last. Virtual threads begin
@@ -33,9 +33,9 @@ from headway.analyses.common import causes
 from headway.analyses.common.intervals import Spans
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.critical_path.stopped import handlers, last_active, stop_of_program
-from headway.analyses.lost_cores.io_wakers import io_waits, with_wakers
-from headway.analyses.lost_cores.ongoing import OngoingThreads, ongoing_threads, unseen_part
-from headway.analyses.lost_cores.program_end import ProgramEnd, reaching
+from headway.analyses.lost_cores.account.io_wakers import io_waits, with_wakers
+from headway.analyses.lost_cores.gains.ongoing import OngoingThreads, ongoing_threads, unseen_part
+from headway.analyses.lost_cores.gains.program_end import ProgramEnd, reaching
 from headway.analyses.waits.carriers import freed_by
 from headway.analyses.waits.mounted import carriers_of
 from headway.analyses.waits.thread_states import Scale
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.critical_path.path_threads import PathThreadTable
-    from headway.analyses.lost_cores.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording
 

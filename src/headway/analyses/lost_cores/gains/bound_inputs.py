@@ -2,7 +2,7 @@
 
 Method     of an account of lost cores, its sums; the rest from the counts of active and running threads over time. Where no
            account is made (`headway locks`), the same sums without it: what ran from these counts. What other processes kept from
-           the program comes from the window's course (lost_cores.course).
+           the program comes from the window's course (account.course).
 Wrong when other processes' time and the program's overlap on fewer cores than there are (a quota, bursts): the account caps it at
            each instant, the sums only as a whole.
 """
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.lost_cores import course
-from headway.analyses.lost_cores.bounds import BoundInputs
+from headway.analyses.lost_cores.account import course
+from headway.analyses.lost_cores.gains.bounds import BoundInputs
 from headway.analyses.scheduling import activity as activities
 from headway.analyses.scheduling import available_cores
 from headway.analyses.scheduling.activity import KINDS, sum_columns

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common import causes
 
 if TYPE_CHECKING:
-    from headway.analyses.lost_cores.course import Course
+    from headway.analyses.lost_cores.account.course import Course
 
 UNBOUNDED = 1000.0
 """A bound above this says nothing: the cause was there (nearly) all the time."""

@@ -3,7 +3,7 @@
 Question   a replay lets every thread go on where it waited, as if there were a core for each. How much of that is possible?
 Method     when a waiter does not wait for this, it needs a core for the part of its time in which it is active; the rest (sleep,
            I/O, other waits) goes on without one. It uses the part of a core for which it runs. In each time bin there is as
-           much for all waiters as there are cores that nobody of the program wanted (lost_cores.course); what finds none
+           much for all waiters as there are cores that nobody of the program wanted (account.course); what finds none
            there is computed in a later bin. So of the replayed
            gain the part that needs no core is possible, and of the other one as much as there were cores.
 Assumes    what a thread does after a wait is what it does on average.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.bounds import BoundInputs
-    from headway.analyses.lost_cores.kernel_times import KernelTimes
+    from headway.analyses.lost_cores.gains.bounds import BoundInputs
+    from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 
     Ints = NDArray[np.int64]
     Spans = tuple[Ints, Ints, Ints]

@@ -2,7 +2,7 @@
 
 Question   of one loss: how often and how long was waited, for whom, and what did that thread do meanwhile?
 Method     waits come from waits.pieces, what holders of locks did from waits.holders, meetings at barriers and latches from
-           lost_cores.arrivals, everything else from the tables (lost_cores.kernel_evidence). Asked for the largest losses only.
+           evidence.arrivals, everything else from the tables (evidence.kernel_figures). Asked for the largest losses only.
 Assumes    and errs as these modules do. A figure that a recording can't tell is left out.
 """
 
@@ -18,10 +18,10 @@ from headway.analyses.common import causes
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.common.columns import numbered
 from headway.analyses.common.units import duration, percent, significant
-from headway.analyses.lost_cores import stragglers
-from headway.analyses.lost_cores.arrivals import meetings
-from headway.analyses.lost_cores.at_once import limit_evidence
-from headway.analyses.lost_cores.kernel_evidence import LONG_NS, KernelFigures
+from headway.analyses.lost_cores.evidence import stragglers
+from headway.analyses.lost_cores.evidence.arrivals import meetings
+from headway.analyses.lost_cores.evidence.at_once import limit_evidence
+from headway.analyses.lost_cores.evidence.kernel_figures import LONG_NS, KernelFigures
 from headway.analyses.lost_cores.places import MOST_NAMESAKES
 from headway.analyses.waits.holders import holder_states
 from headway.analyses.waits.rules import PUT_BACK, RULES

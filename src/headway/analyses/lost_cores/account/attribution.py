@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common.causes import CAUSES
-from headway.analyses.lost_cores import half_windows
-from headway.analyses.lost_cores.idle import idle_pieces
+from headway.analyses.lost_cores.account import half_windows
+from headway.analyses.lost_cores.account.idle import idle_pieces
+from headway.analyses.lost_cores.account.work_roles import work_roles
 from headway.analyses.lost_cores.types import USED
-from headway.analyses.lost_cores.work_roles import work_roles
 from headway.analyses.scheduling import gc_times, other_processes
 from headway.analyses.scheduling.activity import checked_window, has_scheduling, no_scheduling
 from headway.analyses.scheduling.available_cores import known_cpus
@@ -37,7 +37,7 @@ from headway.store.packing import STOLEN_UNKNOWN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.idle import IdlePieces
+    from headway.analyses.lost_cores.account.idle import IdlePieces
     from headway.analyses.scheduling.gc_times import CollectorTime
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording

@@ -20,7 +20,7 @@ from headway.analyses.waits.wait_causes import CODE, trip_rows, trips
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.kernel_evidence import KernelFigures
+    from headway.analyses.lost_cores.evidence.kernel_figures import KernelFigures
     from headway.analyses.waits.pieces import Waits
 
     Ints = NDArray[np.int64]

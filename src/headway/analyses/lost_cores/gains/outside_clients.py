@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
-from headway.analyses.lost_cores.idle import standing
+from headway.analyses.lost_cores.account.idle import standing
 from headway.analyses.waits.roles import ACCEPTOR, CONNECTION, SELECTOR
 from headway.analyses.waits.wait_causes import CODE
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.lost_cores.kernel_times import KernelTimes
+    from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording
 

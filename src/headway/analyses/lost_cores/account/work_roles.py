@@ -15,8 +15,8 @@ import numpy as np
 
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.common.columns import numbered_pairs
-from headway.analyses.lost_cores.idle import pausing
-from headway.analyses.lost_cores.io_wakers import io_waits
+from headway.analyses.lost_cores.account.idle import pausing
+from headway.analyses.lost_cores.account.io_wakers import io_waits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
