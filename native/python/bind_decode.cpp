@@ -90,8 +90,9 @@ nb::dict access_windows_of(const std::vector<AccessWindowRow>& windows) {
   nb::dict out;
   out["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
   out["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
-  constexpr const char* kSums[HW_WINDOW_SUMS] = {"cpu_in_ns",     "cpu_own_ns", "cpu_between_ns", "cpu_before_ns",
-                                                 "cpu_unseen_ns", "marks",      "marks_wrong",    "marks_largest"};
+  constexpr const char* kSums[HW_WINDOW_SUMS] = {"cpu_in_ns",     "cpu_own_ns",    "cpu_between_ns",
+                                                 "cpu_before_ns", "cpu_unseen_ns", "marks",
+                                                 "marks_in",      "marks_wrong",   "marks_largest"};
   for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
     out[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
   }

@@ -107,7 +107,7 @@ enum hw_type {
   HW_LINE_PLACE = 57,
   HW_LINE_WRITES = 58,
   HW_LINE_SHARE = 59,
-  HW_ACCESS_WINDOW = 60,
+  HW_ACCESS_WINDOW = 63,
 };
 
 struct hw_record {
@@ -461,7 +461,8 @@ struct hw_access_pair {
 
 // Where accesses are counted in windows (docs/decisions/0019-windows.md), the highest bits of the `block` of an hw_access have
 // the number of a group of windows. Group 0: what all windows have counted, as it is. Others: what the thread did in the spells
-// right before the windows of the group, as long as these, as estimated from what it did in them.
+// right before the windows of the group, as long as these, as estimated from what it did in them. 11: what the windows of all
+// these spells have counted.
 #define HW_WINDOW_GROUP_SHIFT 27
 
 // What one thread did in the windows of a group, and before each of them. Sums: of two records the one with more CPU time in
@@ -473,6 +474,7 @@ enum hw_window_sum {
   HW_CPU_BEFORE,     // of that, in the spells of which it is known what it did
   HW_CPU_UNSEEN,     // in those of which it is not, as it passed too few marks
   HW_MARKS,          // group 0 alone: how often it passed marks in the spells that are known
+  HW_MARKS_IN,       // and in the windows of these spells
   HW_MARKS_WRONG,    // so many more or fewer than estimated from the windows, mark by mark
   HW_MARKS_LARGEST,  // of HW_MARKS, those of the mark that it passed most often
   HW_WINDOW_SUMS,

@@ -322,6 +322,7 @@ hw_access_window AccessCounters::window_of(const Block& block, uint32_t group) c
   if (group > 0) return record;
   const MarkCheck check = block.windowed->check(next_counter_);
   record.sums[HW_MARKS] = check.passed;
+  record.sums[HW_MARKS_IN] = check.in;
   record.sums[HW_MARKS_WRONG] = check.wrong;
   record.sums[HW_MARKS_LARGEST] = check.largest;
   return record;

@@ -59,6 +59,7 @@ int64_t WindowedThread::cpu_since_edge() const noexcept {
 
 MarkCheck WindowedThread::check(size_t words_in_use) const noexcept {
   MarkCheck found;
+  found.in = marks_in_;
   double wrong = 0;
   for (size_t word = 0; word < words_in_use; ++word) {
     const uint64_t times = passed()[word];
@@ -157,11 +158,14 @@ void AccessWindows::add_spell(WindowedThread& thread, size_t in_use) noexcept {
     return;
   }
   const double scale = static_cast<double>(passed) / static_cast<double>(in);
-  uint64_t* const estimated = thread.part(group());
+  uint64_t *const estimated = thread.part(group()), *const known = thread.part(WindowedThread::kKnown);
   for (size_t word = 0; word < in_use; ++word) {
     const uint64_t since = thread.in_last()[word];
-    if (since > 0) estimated[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * scale));
+    if (since == 0) continue;
+    known[word] += since;
+    estimated[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * scale));
   }
+  thread.marks_in_ += in;
   work.before_ns += thread.spell_ns_;
   work.own_ns += std::llround(static_cast<double>(thread.spell_ns_) / scale);
   for (const uint32_t mark : marks_) {

@@ -36,6 +36,7 @@ struct WindowWork {
 // How well the windows of a thread say which marks it passed in the spells before them.
 struct MarkCheck {
   uint64_t passed = 0;   // in the spells, all marks
+  uint64_t in = 0;       // in the windows of these
   uint64_t wrong = 0;    // so many more or fewer than the windows say, added up mark by mark
   uint64_t largest = 0;  // of `passed`, those of the mark that was passed most often
 };
@@ -44,7 +45,9 @@ struct MarkCheck {
 class WindowedThread {
  public:
   static constexpr uint32_t kGroups = 10;  // from 1 on
-  static constexpr uint32_t kAll = kGroups + 1;
+  static constexpr uint32_t kKnown =
+      kGroups + 1;  // what the windows counted of which it is known what was done before them
+  static constexpr uint32_t kAll = kKnown + 1;
 
   // On the thread itself. Null: there is no memory.
   static std::unique_ptr<WindowedThread> make(size_t words) noexcept;
@@ -76,6 +79,7 @@ class WindowedThread {
   int64_t cpu_ns_ = 0;           // at the last edge
   int64_t cpu_to_spell_ns_ = 0;  // since then until the spell before the next window began
   std::array<WindowWork, kAll> work_{};
+  uint64_t marks_in_ = 0;              // in windows of which it is known what was done before them
   int64_t gap_ns_ = 0, spell_ns_ = 0;  // CPU time before the window that is open, and of that in the spell
 };
 

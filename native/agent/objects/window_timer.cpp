@@ -56,14 +56,15 @@ bool WindowTimer::wait_until(int64_t ns) {
 void WindowTimer::call_at_edges(JNIEnv* jni) {
   const Locked locked(monitor_);
   const int64_t start_ns = monotonic_ns(), window_ns = window_ms_ * kMs, period_ns = period_ms_ * kMs;
-  const auto room_ns = static_cast<uint64_t>(std::max<int64_t>(1, period_ns - 2 * window_ns));
+  const auto room_ns = static_cast<uint64_t>(std::max<int64_t>(1, period_ns - 3 * window_ns));
   std::mt19937_64 random(static_cast<uint64_t>(start_ns));
   if (!wait_until(start_ns + window_ns)) return;
   tasks_.end(jni);
-  for (int64_t period = 1;; ++period) {
+  for (int64_t period = 0;; ++period) {
     // Where the machine has kept this thread from its CPU, whole periods may be over.
     period = std::max(period, (monotonic_ns() - start_ns) / period_ns);
-    const int64_t look_ns = start_ns + period * period_ns + static_cast<int64_t>(random() % room_ns);
+    const int64_t since_ns = (period == 0 ? window_ns : 0) + static_cast<int64_t>(random() % room_ns);
+    const int64_t look_ns = start_ns + period * period_ns + since_ns;
     if (!wait_until(look_ns)) return;
     tasks_.look();
     if (!wait_until(monotonic_ns() + window_ns)) return;

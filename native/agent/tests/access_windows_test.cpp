@@ -53,7 +53,7 @@ struct Program {
 
   uint64_t estimated() const {
     uint64_t sum = 0;
-    for (uint32_t group = 1; group < WindowedThread::kAll; ++group) sum += thread->counters_of_group(group)[0];
+    for (uint32_t group = 1; group <= WindowedThread::kGroups; ++group) sum += thread->counters_of_group(group)[0];
     return sum;
   }
 };
@@ -99,6 +99,8 @@ void what_windows_count_is_exact_whatever_is_between_them() {
   program.work(50, 1000);
   program.end();
   CHECK_EQUAL(program.thread->counters_of_group(0)[0], 150'000U);
+  CHECK_EQUAL(program.thread->counters_of_group(WindowedThread::kKnown)[0], 50'000U);
+  CHECK_EQUAL(program.thread->check(kCounters).in, 100U);
 }
 
 void a_spell_is_estimated_right_however_slow_its_window_is() {

@@ -6,7 +6,8 @@ Method     a spell right before each window, as long as the window, is a sample 
            spell, and divides them by those of the window (native/agent/objects/access_windows.h). Accesses in the time between
            windows are those of the spells times the CPU time there by that of the spells: a ratio estimate. Its interval
            is by the jackknife, which leaves out each of ten groups of windows in turn, with Student's t.
-Assumes    a window is like the spell before it but for its speed. Marks check it: of each it is known how often it was
+Assumes    a window is like the spell before it but for its speed, or all are slowed down alike: where these two differ, the
+           interval has both. Marks check it: of each it is known how often it was
            passed in the spells. So many of them as were not where the windows say widen the interval; of more than
            MOST_WRONG the counts are unknown.
 Wrong when something happens between windows only: it is in no spell. What was in fewer than LEAST_SEEN groups is not estimated.
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 GROUPS = 10
 """Of windows, as in the agent; numbered from 1 on."""
+ROWS = GROUPS + 2
+"""Of a thread's counts: what all windows counted; the spells of each group; what the windows of these spells counted."""
 LEAST_GROUPS = 6
 """With spells of a thread in fewer its counts are unknown."""
 LEAST_SEEN = 4
@@ -53,6 +56,7 @@ class Work:
     own_ns: float = 0
     unseen_ns: float = 0
     marks: float = 0
+    marks_in: float = 0
     marks_wrong: float = 0
     marks_largest: float = 0
     is_whole: bool = True
@@ -67,6 +71,7 @@ class Work:
             self.own_ns + other.own_ns,
             self.unseen_ns + other.unseen_ns,
             self.marks + other.marks,
+            self.marks_in + other.marks_in,
             self.marks_wrong + other.marks_wrong,
             self.marks_largest + other.marks_largest,
             self.is_whole and other.is_whole,
@@ -94,13 +99,13 @@ class Work:
     @property
     def is_known(self) -> bool:
         """Return whether it is known what was done between windows."""
-        if not self.is_whole:
+        if not self.is_whole or (self.between_ns > 0 and self.marks_in <= 0):
             return False
         return self.between_ns <= 0 or (self.groups >= LEAST_GROUPS and self.wrong <= MOST_WRONG)
 
 
 Part: TypeAlias = tuple[Work, "Floats"]
-"""A thread, and its counts: a row of kinds for what windows counted, and one for the spells of each group of windows."""
+"""A thread, and its counts: ROWS, with a column for each kind."""
 
 
 def estimates(parts: Sequence[Part]) -> list[WindowFigure]:
@@ -112,11 +117,12 @@ def estimates(parts: Sequence[Part]) -> list[WindowFigure]:
     if not known:
         return [WindowFigure(int(each), None, None, None) for each in counted]
     exact = sum(counts[0] for _, counts in known)
-    guessed = [(work, counts[1:]) for work, counts in known if work.between_ns > 0]
+    guessed = [(work, counts[1:-1]) for work, counts in known if work.between_ns > 0]
     if not guessed:
         return [WindowFigure(int(all_of), *(int(each),) * 3) for all_of, each in zip(counted, exact, strict=True)]
     between = sum(_between(work, counts, None) for work, counts in guessed)
-    half = _half_width(guessed, between)
+    even = sum(_at_even_speed(work, counts[-1]) for work, counts in known if work.between_ns > 0)
+    half = _half_width(guessed) + abs(even - between)
     has_more = sum((counts > 0) for _, counts in guessed) > 0
     is_seen = has_more.sum(axis=0) >= LEAST_SEEN
     found = []
@@ -137,7 +143,17 @@ def _between(work: Work, counts: Floats, left_out: int | None) -> Any:
     return sums * (work.between_ns / spells_ns)
 
 
-def _half_width(parts: Sequence[Part], between: Floats) -> Floats:
+def _at_even_speed(work: Work, counts: Floats) -> Floats:
+    """Return the accesses between windows if all windows slowed the thread down by the same factor.
+
+    It is right where what a thread does changes from a spell to its window, but not how much that is slowed down; `_between` is
+    where it is the other way round. Where they differ either may be.
+    """
+    found: Floats = counts * (work.marks / work.marks_in * work.between_ns / work.before_ns.sum())
+    return found
+
+
+def _half_width(parts: Sequence[Part]) -> Floats:
     """Return half the 95 % interval of the accesses between windows.
 
     Spells are no part of what they stand for that was counted, so the rest of the time between windows varies as they do:
@@ -152,5 +168,5 @@ def _half_width(parts: Sequence[Part], between: Floats) -> Floats:
     spells_ns = sum(float(work.before_ns.sum()) for work, _ in parts)
     variance *= 1 + spells_ns / sum(work.between_ns for work, _ in parts)
     wrong = sum(work.wrong * _between(work, counts, None) for work, counts in parts)
-    half: Floats = t_quantile(few - 1) * np.sqrt(variance) + wrong + 0 * between
+    half: Floats = t_quantile(few - 1) * np.sqrt(variance) + wrong
     return half

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, Grouping
-from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, Part, Work, estimates
+from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, ROWS, Part, Work, estimates
 from headway.analyses.objects.window_types import WindowAnswer, WindowFigures, WindowGroup
 from headway.errors import Notice
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _OF_OBJECTS = 4
-_SUMS = ("cpu_between_ns", "cpu_in_ns", "cpu_own_ns", "cpu_unseen_ns", "marks", "marks_wrong", "marks_largest")
+_SUMS = ("cpu_between_ns", "cpu_in_ns", "cpu_own_ns", "cpu_unseen_ns", "marks", "marks_in", "marks_wrong", "marks_largest")
 _MANY = -1
+_MOST_ROWS = 1 << 18
+"""More than the agents of a few JVMs write."""
 _FEW_OF_CPU = 0.01
 """Threads of a smaller share of the CPU time that are unknown are no reason to say so."""
 Unit: TypeAlias = tuple[int, int | None, int | None]
@@ -36,8 +38,8 @@ def windowed_accesses(recording: Recording, by: Grouping) -> WindowAnswer | None
     if not recording.has("access_window"):
         return None
     jvms = [jvm for jvm in _jvms(recording) if jvm.get("window_ms")]
-    works = _works(recording, {jvm["pid"]: _is_whole(jvm) for jvm in jvms})
-    counts = _counts(recording)
+    counts, is_cut = _counts(recording)
+    works = _works(recording, {jvm["pid"]: _is_whole(jvm) and not is_cut for jvm in jvms})
     works, counts = _short_ones_together(works, counts)
     groups, left_out = _groups(recording, by, works, counts)
     cpu_ns = sum(work.cpu_ns for work in works.values())
@@ -94,13 +96,12 @@ def _works(recording: Recording, whole: Mapping[int, bool]) -> dict[Unit, Work]:
     import numpy as np
 
     sums = ", ".join(f"sum(a.{name})::DOUBLE" for name in ("cpu_before_ns", *_SUMS))
-    text = f"""SELECT a.pid, a.thread_id, {UNNAMED}, a.window_group, {sums} FROM access_window_work a GROUP BY 1, 2, 3, 4"""
+    text = f"""SELECT a.pid, a.thread_id, {UNNAMED}, a.window_group, {sums} FROM access_window_work a
+      GROUP BY 1, 2, 3, 4 LIMIT {_MOST_ROWS}"""
     found: dict[Unit, Work] = {}
     for pid, thread_id, unnamed, group, before_ns, *values in recording.query(text).fetchall():
-        if not 0 <= group <= GROUPS:
-            continue
         spells = np.zeros(GROUPS)
-        if group > 0:
+        if 0 < group <= GROUPS:
             spells[group - 1] = before_ns
         work = Work(spells, *values, is_whole=whole.get(pid, False))
         unit = (pid, thread_id, unnamed)
@@ -112,17 +113,19 @@ Counts: TypeAlias = dict[tuple[Unit, str], Any]
 """Of each thread and class: an array of a row for each group of windows and a column for each kind."""
 
 
-def _counts(recording: Recording) -> Counts:
+def _counts(recording: Recording) -> tuple[Counts, bool]:
+    """Return what threads counted, and whether there was more than so many rows."""
     import numpy as np
 
     sums = ", ".join(f"sum(a.{kind})::DOUBLE" for kind in _KINDS)
     text = f"""SELECT a.pid, a.thread_id, {UNNAMED}, a.class_name, a.window_group, {sums} FROM access_window a
-      GROUP BY 1, 2, 3, 4, 5"""
-    found: Counts = defaultdict(lambda: np.zeros((GROUPS + 1, len(_KINDS))))
-    for pid, thread_id, unnamed, class_name, group, *values in recording.query(text).fetchall():
-        if 0 <= group <= GROUPS:
+      GROUP BY 1, 2, 3, 4, 5 LIMIT {_MOST_ROWS}"""
+    found: Counts = defaultdict(lambda: np.zeros((ROWS, len(_KINDS))))
+    rows = recording.query(text).fetchall()
+    for pid, thread_id, unnamed, class_name, group, *values in rows:
+        if 0 <= group < ROWS:
             found[(pid, thread_id, unnamed), class_name][group] += values
-    return found
+    return found, len(rows) == _MOST_ROWS
 
 
 def _short_ones_together(works: dict[Unit, Work], counts: Counts) -> tuple[dict[Unit, Work], Counts]:
@@ -158,7 +161,7 @@ def _figures(parts: Iterable[Part]) -> WindowFigures:
         of_unit[id(work)] = (work, of_unit[id(work)][1] + cells if id(work) in of_unit else cells)
     wide = [(work, np.column_stack((cells, cells[:, :_OF_OBJECTS].sum(axis=1)))) for work, cells in of_unit.values()]
     if not wide:
-        wide = [(_nothing(), np.zeros((GROUPS + 1, len(_KINDS) + 1)))]
+        wide = [(_nothing(), np.zeros((ROWS, len(_KINDS) + 1)))]
     return WindowFigures(*estimates(wide))
 
 

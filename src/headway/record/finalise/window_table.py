@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 WINDOW_COVERAGE = ("windows", "rows_left_out")
 _WORK = (
     *("cpu_in_ns", "cpu_own_ns", "cpu_between_ns", "cpu_before_ns", "cpu_unseen_ns"),
-    *("marks", "marks_wrong", "marks_largest"),
+    *("marks", "marks_in", "marks_wrong", "marks_largest"),
 )
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
-_GROUPS = 10
+_LAST_GROUP = 11
 
 
 def windows_of(agent: Mapping[str, Any]) -> dict[str, int]:
@@ -83,4 +83,4 @@ def _possible(rows: pa.Table) -> pa.Table:
     """Return the rows of groups that there are: an agent may say anything."""
     import pyarrow.compute as pc
 
-    return rows.filter(pc.less_equal(rows.column("window_group"), _GROUPS))
+    return rows.filter(pc.less_equal(rows.column("window_group"), _LAST_GROUP))

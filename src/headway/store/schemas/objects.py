@@ -57,7 +57,8 @@ ACCESS_WINDOW = TableSchema(
             "window_group",
             "SMALLINT",
             "0: what all windows have counted, exactly; 1 to 10: what the thread did in the spells right before the windows of a "
-            "group, each as long as its window, as it follows from these windows. Windows are put into groups in turn",
+            "group, each as long as its window, as it follows from these windows; 11: what the windows of all these spells have counted. Windows are put into "
+            "groups in turn",
         ),
         *ACCESS.columns[4:],
     ),
@@ -76,6 +77,7 @@ ACCESS_WINDOW_WORK = TableSchema(
         Column("cpu_before_ns", "BIGINT", "of that, in the spells of which it is known what the thread did"),
         Column("cpu_unseen_ns", "BIGINT", "in those of which it is not, as it passed too few marks"),
         Column("marks", "BIGINT", "group 0: how often it passed marks, code that always counts, in the known spells"),
+        Column("marks_in", "BIGINT", "group 0: and in the windows of these spells"),
         Column("marks_wrong", "BIGINT", "group 0: so many more or fewer than windows say, added up mark by mark"),
         Column("marks_largest", "BIGINT", "group 0: of marks, those of the mark that it passed most often"),
     ),
