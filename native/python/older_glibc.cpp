@@ -3,7 +3,7 @@
 // and libelf, so that they are answered at link time: what is defined here, seen by nobody outside, is taken before
 // glibc's own.
 //
-// tests/e2e/test_set_up.py reads the symbol versions of what was linked. (The agent has a way of its own:
+// tests/e2e/record/test_set_up.py reads the symbol versions of what was linked. (The agent has a way of its own:
 // agent/old_glibc.h.)
 #include <dlfcn.h>
 #include <fcntl.h>

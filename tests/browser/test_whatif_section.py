@@ -12,7 +12,7 @@ from headway.report.html import build_payload, render_html
 from headway.report.html.page import write_page
 from headway.store import open_recording
 from support.drivers.opened_report import AXE, Opened
-from unit.test_whatif_explained import STAGE
+from unit.analyses.whatif.test_whatif_explained import STAGE
 
 pytestmark = pytest.mark.browser
 

@@ -41,8 +41,8 @@ def test_every_stack_finds_the_rule_that_was_decided_by_hand(name: str) -> None:
 def test_the_stacks_try_nearly_every_rule(name: str) -> None:
     tried = {rule for rule, _ in stacks(name)}
     untried = {rule.id for rule in RULES} - tried
-    # The lock of a class is told by what the agent calls it, not by a stack (tests/e2e/test_class_locks.py).
-    # Who puts back what it took is told by whom it wakes (tests/unit/test_wait_pools.py).
+    # The lock of a class is told by what the agent calls it, not by a stack (tests/e2e/locks/test_class_locks.py).
+    # Who puts back what it took is told by whom it wakes (tests/unit/analyses/waits/test_wait_pools.py).
     # A gate is told by how many threads wait there (locks.barrier_latches).
     # Who waits only for its time is told by what threads did (waits.periodic_threads, waits.polls).
     told_otherwise = {"class-initialisation", "gate", "put-back", "periodic", "timed-wait"}

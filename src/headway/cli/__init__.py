@@ -1,1 +1,1 @@
-"""cli."""
+"""The command line: one module for each command, and what they share."""

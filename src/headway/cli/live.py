@@ -30,7 +30,7 @@ def seconds(given: TimePoint | None, default_s: float = 2.0, option: str = "--in
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[int]:
-    """Give a descriptor that can be read once somebody asked us to end, so that the agent is taken out before we go."""
+    """Give a descriptor that becomes readable when a signal asks headway to end, so that the agent is taken out first."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def note(*_: Any) -> None:
@@ -109,7 +109,7 @@ def process_descriptor(pid: int) -> Iterator[int | None]:
 
 
 def over(ended: int, process: int | None, wait_s: float) -> str:
-    """Wait, and return what made us stop: 'signal', 'exit', or '' when the time is up."""
+    """Wait, and return what ended the wait: 'signal', 'exit', or '' when the time is up."""
     poller = select.poll()
     poller.register(ended, select.POLLIN)
     if process is not None:

@@ -24,7 +24,7 @@ DEFAULT_SEEDS = 3
 
 
 def placing_options(command: Command) -> Command:
-    """Give a command the options that say where to place a program, and by what its progress is told."""
+    """Give a command the options that say where to place a program, and how its progress is measured."""
     file_help = "A file to which the program appends: its lines are the units of work. [instructions]"
     nodes_help = "Sets of CPUs that are taken for memory nodes, such as 0-7/8-15. [those of the machine]"
     event_help = "An event of 'headway record --counters' that is a unit of work."
@@ -194,7 +194,7 @@ def memory_of_nodes(nodes: tuple[frozenset[int], ...], moves_memory: bool) -> No
 
 
 def one_progress(file: Path | None, event: str | None) -> None:
-    """Raise click.UsageError where two things are to tell the progress."""
+    """Raise click.UsageError where two options name a measure of progress."""
     if file is not None and event is not None:
         raise click.UsageError("give --progress-file or --progress-event, not both")
 

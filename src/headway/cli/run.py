@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from headway.cli.recording import SETTINGS, Progress, Working, make_plan, record
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headway.analyses.numa.nodes import Nodes
     from headway.analyses.overview import Overview
     from headway.record.session.plan import Plan
@@ -157,7 +160,7 @@ def _page(directory: Path) -> Path:
 def show(directory: Path, overwrite: bool = False) -> None:
     """Print the findings of a recording on standard error and write its HTML report beside it.
 
-    What goes wrong here, and Ctrl-C, is told, not raised: the recording is complete, and the exit code is the program's.
+    What goes wrong here, Ctrl-C and SIGTERM are told, not raised: the recording is complete, and the exit code is the program's.
     """
     page, failed, last, more, found = None, "", [], [], None
     try:
@@ -166,7 +169,7 @@ def show(directory: Path, overwrite: bool = False) -> None:
         from headway.report.terminal.recorded import commands_for
         from headway.store import open_recording
 
-        with contextlib.closing(open_recording(directory)) as recording:
+        with _sigterm_as_ctrl_c(), contextlib.closing(open_recording(directory)) as recording:
             failed = _failed(recording.manifest)
             more = commands_for(recording.manifest, directory)
             # Whoever read our messages may have left; the report is written all the same.
@@ -180,7 +183,8 @@ def show(directory: Path, overwrite: bool = False) -> None:
     except HeadwayError as error:
         say(error.notice)
     except (Exception, KeyboardInterrupt) as error:
-        reason = "you interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+        is_asked = isinstance(error, KeyboardInterrupt)
+        reason = (str(error) or "you interrupted") if is_asked else f"{type(error).__name__}: {error}"
         say(Notice.of("HW508", path=directory, reason=reason))
     if failed:
         written = "" if page is None else f"; report: {page}"
@@ -194,6 +198,24 @@ def show(directory: Path, overwrite: bool = False) -> None:
         tell(f"headway: report    {page}")
     for each in more:
         tell(f"headway: see also  {each}")
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Raise KeyboardInterrupt at a SIGTERM meanwhile, which would end headway without a word about the recording."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt("SIGTERM came")
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before != signal.SIG_DFL:  # whoever started us has it ignored
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _findings(recording: Recording, found: Overview, directory: Path) -> list[str]:

@@ -238,7 +238,7 @@ class _ProgressOutput:
                 out.echo(f"headway: [{place}/{count}] {_label(run)} ...", err=True, nl=False)
 
     def end(self, run: SweepRun, place: int, count: int) -> None:
-        """Tell how a run ended, and about how long the rest takes."""
+        """Print how a run ended, and about how long the rest takes."""
         self._wipe()
         self._runs_done += 1
         took = f"{run.wall_ns / 1e9:.3f} s" if run.wall_ns is not None else "no time"

@@ -1,4 +1,4 @@
-"""Starts a command and places it while it runs. Whatever becomes of that, the program runs on; its exit code is the answer."""
+"""Starts a command and places it while it runs. If placing fails the program runs on; its exit code is headway's."""
 
 from __future__ import annotations
 

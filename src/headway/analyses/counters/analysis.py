@@ -1,4 +1,4 @@
-"""What was counted while each thread ran, exactly where it was spent.
+"""Answers `headway counters`: what was counted for each thread, kind of threads, CPU, phase, lock, region or iteration.
 
 Question   how many cycles, instructions, misses, page faults ... fall to each thread, kind of threads, CPU, phase
            of the JVM, parallel region, iteration, or lock while it is held; virtual threads where their mounts are recorded.

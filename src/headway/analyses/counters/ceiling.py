@@ -1,4 +1,4 @@
-"""What any processor counts at most in a time: bounds of what was counted while nobody looked, or on one side of a border."""
+"""Upper limits of event rates: how many events a processor counts in a nanosecond at most, to bound what was not counted."""
 
 from __future__ import annotations
 

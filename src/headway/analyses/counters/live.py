@@ -1,4 +1,4 @@
-"""What the threads of a running program counted between two looks at them.
+"""Answers `headway counters --pid`: what the threads of a running program counted between two readings of their counters.
 
 Question   how many cycles, misses, page faults ... each thread of a process counts now, recorded or not.
 Method     differences of two readings of each thread's own counters; each is as one slice of a recording, so that figures, their

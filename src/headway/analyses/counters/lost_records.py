@@ -1,4 +1,4 @@
-"""For how long threads may have run of which no record is there: what they counted then is in no slice.
+"""How much time has lost scheduling records: what threads counted then is in no slice.
 
 Question   in how much of a time something may have been counted that nobody read.
 Method     spans in which scheduling records were lost (table `loss`). One of a single CPU goes on until the next slice there:

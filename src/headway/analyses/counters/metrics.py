@@ -1,4 +1,4 @@
-"""Ratios of counts: each a row of a table, with where it is from. A ratio is formed inside one group only.
+"""The metrics made of counts (CPI, misses per thousand instructions ...): formulas within one group, each with its source.
 
 A group is counted together, so that what it missed it missed of all its events; counts of different groups are of different
 times. New processors are new rows here, or events that `headway record --counters` names.
@@ -115,7 +115,7 @@ def metrics_of(group: Sequence[str], of_set: str | None = None) -> list[Metric]:
 
 
 def imbalance(values: Sequence[float]) -> float | None:
-    """Return equation 6.1 of PerfUtil's author: standard deviation over mean, 0 for balanced; None of fewer than two threads.
+    """Return how uneven values are (Papadakis, equation 6.1): standard deviation over mean; None of fewer than two.
 
     It is the deviation of all threads, not of a sample: of N threads of which one does everything it is sqrt(N - 1), as printed.
     """

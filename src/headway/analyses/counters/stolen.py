@@ -1,4 +1,4 @@
-"""When a group of counters did not count on a CPU for long, as another tool had taken the counters, or a CPU was lost to them.
+"""Finds when a group of counters did not count on a CPU for long: another tool had the counters, or the CPU was offline.
 
 Question   in which of its running time nothing is known of a group, though each switch was read?
 Method     stretches of slices of one CPU, one after the other, in none of which the group counted, whose running time is longer
@@ -111,7 +111,7 @@ class Stolen:
             found.setdefault(key, []).append((begin, end))
 
     def within(self, cpu: Ints, start_ns: Ints) -> Bools:
-        """Return of slices, which begin so on those CPUs, the groups that they are without, a column for each."""
+        """Return which groups did not count in each slice, given the CPUs and starts of slices: a column for each group."""
         found: Bools = np.zeros((len(cpu), self._groups), bool)
         places = dict(places_of(cpu))
         for (of, group), (begin, end) in self._stretches.items():

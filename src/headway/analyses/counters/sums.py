@@ -184,7 +184,7 @@ class Cells:
         return block.tolist(), counts.tolist(), did_ns.tolist(), self._could[mine].tolist()
 
     def spread(self, place: int, group: int) -> tuple[Floats, Floats]:
-        """Return in how many blocks each key's group counted, and the squares of what its rate there leaves over, summed up."""
+        """Return in how many blocks each key's group counted, and the squared deviations from its mean rate, summed up."""
         did, counts = self._did[:, group], self._counts[:, place]
         there = did > 0
         key = self._key[there]

@@ -1,4 +1,4 @@
-"""What was counted on CPUs as a whole, whatever ran there: totals that the recorder read when the recording began and ended.
+"""What was counted on each CPU as a whole, whatever ran there: totals read when the recording began and ended.
 
 Question   how many events each CPU counted, with all that ran there: the program, other processes, the kernel, nobody.
 Method     differences of two readings of each CPU's counters; scaled where groups took turns (estimate.py), ratios inside one

@@ -1,4 +1,4 @@
-"""How much a program worked in a recording: instructions and cycles of all its threads, to be compared with another recording."""
+"""How many instructions and cycles a program's threads took in all, to be compared with another recording of it."""
 
 from __future__ import annotations
 

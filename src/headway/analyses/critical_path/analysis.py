@@ -25,12 +25,13 @@ import re
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
+from headway.analyses.critical_path.lock_names import LockNames
 from headway.analyses.critical_path.methods import Methods
 from headway.analyses.critical_path.path_end import choose_end
 from headway.analyses.critical_path.path_threads import PathThreadTable, load_threads
 from headway.analyses.critical_path.segments import Segments
 from headway.analyses.critical_path.sums import NAMES, PathSums, PieceNamer
-from headway.analyses.critical_path.types import CriticalPath, PathLock, PathThread
+from headway.analyses.critical_path.types import CriticalPath, PathThread
 from headway.analyses.critical_path.walk import Walk, load_waits
 from headway.analyses.scheduling.activity import checked_window, no_scheduling
 from headway.errors import Notice
@@ -75,15 +76,16 @@ def critical_path(
         sums.add(named)
         methods.add(named)
         segments.add(named)
+    names = LockNames(waits.locks) if waits.locks is not None else None
     return CriticalPath(
         window_ns=asked,
         mode=recording.mode,
         thread=_thread(threads, end.thread, sums.by_thread[end.thread]),
         chosen=end.chosen,
-        segments=segments.result(origin),
+        segments=segments.result(origin, names),
         by_state=_by_state(sums.by_thread.sum(axis=0)),
         by_thread=_by_thread(threads, sums.by_thread),
-        by_lock=tuple(PathLock(*row) for row in sums.by_lock()),
+        by_lock=sums.by_lock(names),
         by_method=methods.rows(sums.by_thread),
         followed=walk.followed,
         pieces=sums.pieces,

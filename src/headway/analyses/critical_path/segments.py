@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.critical_path.sums import NAMES, dominant, lock_of
+from headway.analyses.critical_path.sums import NAMES, dominant
 from headway.analyses.critical_path.types import PathSegment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.analyses.critical_path.lock_names import LockNames
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.critical_path.sums import NamedPieces
     from headway.analyses.critical_path.walk import PathWaits
@@ -58,8 +59,8 @@ class Segments:
         first = np.concatenate([[True], is_long[1:] | is_long[:-1] | (part[1:] != part[:-1])])
         return _merged(rows, np.flatnonzero(first))
 
-    def result(self, origin: int) -> tuple[PathSegment, ...]:
-        """Return the path's segments in order of time; times count from `origin`."""
+    def result(self, origin: int, locks: LockNames | None) -> tuple[PathSegment, ...]:
+        """Return the path's segments in order of time; times count from `origin`. `locks`: None where none are recorded."""
         rows = self._all()
         if rows.shape[1] > self._limit:
             rows = self._fewer(rows)
@@ -71,12 +72,16 @@ class Segments:
                 thread,
                 names[thread],
                 NAMES[state],
-                lock_of(self._waits, wait),
+                locks.name([self._blocker(wait)]) if wait >= 0 and locks is not None else None,
                 names[waiter] if waiter >= 0 else None,
                 pieces,
+                locks.place(self._blocker(wait)) if wait >= 0 and locks is not None else None,
             )
             for start, end, thread, state, _, waiter, wait, _, pieces in rows.T.tolist()
         )
+
+    def _blocker(self, wait: int) -> int:
+        return int(self._waits.blocker[wait])
 
 
 def _alike(rows: Ints) -> Ints:

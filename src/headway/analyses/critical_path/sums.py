@@ -9,13 +9,14 @@ import numpy as np
 
 from headway.analyses.common.columns import places_of
 from headway.analyses.common.intervals import Measure, Spans
-from headway.analyses.critical_path.types import STATES
+from headway.analyses.critical_path.types import STATES, PathLock
 from headway.analyses.critical_path.walk import BLOCKED, INTERRUPTED, NO_RECORD, OUTSIDE, RUNNABLE, RUNNING, STARTING
 from headway.analyses.waits.rules import RULES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headway.analyses.critical_path.lock_names import LockNames
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.critical_path.walk import Columns, PathWaits
     from headway.store import Recording
@@ -163,25 +164,20 @@ class PathSums:
             before = self._locks.get(at, (0, 0))
             self._locks[at] = before[0] + ns, before[1] + followed_ns
 
-    def by_lock(self) -> list[tuple[str, str, int, int]]:
-        """Return (name, class of waiting, ns, followed_ns) of each lock, the most first; rules of one class together."""
-        if self._waits.locks is None:
-            return []
-        blockers = self._waits.locks.blockers
-        found: dict[tuple[int, str], tuple[int, int]] = {}
+    def by_lock(self, names: LockNames | None) -> tuple[PathLock, ...]:
+        """Return what was waited for, the most first: objects of one place together, and rules of one class of waiting."""
+        if names is None:
+            return ()
+        found: dict[tuple[int, str], tuple[int, int, dict[int, None]]] = {}
         for (blocker, rule), (ns, followed_ns) in self._locks.items():
-            key = blocker, RULES[rule].waiting
-            before = found.get(key, (0, 0))
-            found[key] = before[0] + ns, before[1] + followed_ns
-        rows = [(blockers.name(row), waiting, *sums) for (row, waiting), sums in found.items()]
-        return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
-
-
-def lock_of(waits: PathWaits, wait: int) -> str | None:
-    """Return the name of the object that a wait is for; None without a wait."""
-    if wait < 0 or waits.locks is None:
-        return None
-    return waits.locks.blockers.name(int(waits.blocker[wait]))
+            key = names.alike(blocker), RULES[rule].waiting
+            before = found.get(key, (0, 0, {}))
+            found[key] = before[0] + ns, before[1] + followed_ns, {**before[2], blocker: None}
+        rows = [
+            PathLock(names.name([*those]), waiting, ns, followed_ns, names.place(alike), len(those))
+            for (alike, waiting), (ns, followed_ns, those) in found.items()
+        ]
+        return tuple(sorted(rows, key=lambda row: (-row.ns, row.name, row.waiting)))
 
 
 def dominant(named: NamedPieces) -> Ints:

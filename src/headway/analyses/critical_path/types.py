@@ -46,6 +46,7 @@ class PathSegment:
     lock: str | None
     waiter: str | None
     pieces: int
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,16 @@ class PathLock:
     """A lock (queue, latch, future ...) that a thread waits for on the path.
 
     `ns` is all of that time: `followed_ns` was spent on the threads that ended the wait, the rest is the wait itself. `waiting`
-    is the class of waiting by the rules of `locks`.
+    is the class of waiting by the rules of `locks`. `place` is the line at which it is waited for; objects of one class and
+    place are one row, `objects` their number.
     """
 
     name: str
     waiting: str
     ns: int
     followed_ns: int
+    place: str | None = None
+    objects: int = 1
 
 
 @dataclass(frozen=True, slots=True)

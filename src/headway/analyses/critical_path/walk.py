@@ -76,7 +76,7 @@ class PathWaits:
 
 
 def no_waits(threads: int) -> PathWaits:
-    """Return no waits: the walk follows what the kernel tells alone."""
+    """Return waits of no thread: the walk then follows wake-ups of the kernel alone."""
     none = np.zeros(0, np.int64)
     return PathWaits(np.zeros(threads + 1, np.int64), *(none,) * 6, [], none, none, None)
 

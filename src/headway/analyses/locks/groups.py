@@ -41,7 +41,7 @@ SUMS = (
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Per block its group; per group its kind, label (place, class or site; '' for objects), sums, and its dearest object.
+    """Per block its group; per group its kind, label (place, class or site; '' for objects), sums, and its costliest object.
 
     `columns` has the sums of LockSums by name. `object_group` is the group of each object (-1: none; not by site).
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFigure:
-    """One figure, by the name of its column in the published tables, and between which ends it lies; None: that end is not known.
+    """One figure, by the name of its column in the published tables, and the ends of its interval; None: not known.
 
     `value` None: it is missing, for `reason`; `remedy` is the recording that would have it, empty where none would.
     `published`: where it stands; None: there is nothing to compare it with. `is_least`: it counts a part of what the published

@@ -8,7 +8,7 @@ Method     CPU time of each thread in equal parts (bins) of the window. A thread
            A bin is serial if one thread does at least nine tenths of the work in it.
 Assumes    no crew is shorter than a few bins. Those with less than 5 % of the work are left out.
 Wrong when a pool's threads stay and its workloads change: such threads are one crew.
-Checked    tests/unit/test_numa_crews.py, tests/e2e/test_recorded_numa.py.
+Checked    tests/unit/analyses/numa/test_numa_crews.py, tests/e2e/numa/test_recorded_numa.py.
 """
 
 from __future__ import annotations

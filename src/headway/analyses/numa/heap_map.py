@@ -7,7 +7,7 @@ Method     the recorder asks the kernel now and then of which node pages are (ta
 Assumes    nodes are the kernel's: what a hypervisor makes of them it keeps to itself.
 Bounded    the first MOST_ROWS looks.
 Unknown    pages that are not there yet, that are swapped out, or that the kernel moves or balances at that moment.
-Checked    tests/e2e/test_numa_map.py against /proc/PID/numa_maps, tests/guests/test_numa_map.py on two nodes.
+Checked    tests/e2e/numa/test_numa_map.py against /proc/PID/numa_maps, tests/guests/test_numa_map.py on two nodes.
 """
 
 from __future__ import annotations

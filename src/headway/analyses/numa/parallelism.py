@@ -9,7 +9,7 @@ Beyond     What the author tells of three programs that look imbalanced and are 
            one worker that does next to nothing beside equal ones, and crews as large as the node one after another. Totals
            allow other readings too, so the other class is always named with these.
            Of a recorded program each worker's work is known, and used instead of what totals allow.
-Checked    tests/golden/test_numa_classes.py, tests/unit/test_numa_recorded.py.
+Checked    tests/golden/test_numa_classes.py, tests/unit/analyses/numa/test_numa_recorded.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Method     the rules of the classes (parallelism.py, dependencies.py), over what
 Assumes    the program has as many threads on another machine. Pools that go by the number of CPUs have not: where a node has more
            CPUs than the program had, a lack of workers decides nothing.
            Data dependencies are those of the whole recording, where who wrote last is recorded (recorded_sharing.py).
-Checked    tests/unit/test_numa_recorded.py.
+Checked    tests/unit/analyses/numa/test_numa_recorded.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Method     Papadakis, PhD thesis, Manchester 2022, section 6.2.4 and table 6.2. 
            parallel, whose crews have 5, 25 and 36 % of imbalance, crews are balanced up to 25 % in the mean.
            Workers of one crew that are unequal are so by their work, if they are unequal while several work, or as one goes on
            when all others have ended; if not, the imbalance is of the time in which one is alone before.
-Checked    tests/unit/test_numa_crews.py.
+Checked    tests/unit/analyses/numa/test_numa_crews.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Method     of a thread the innermost Java method below which half of its CPU tim
            writes the classes whose code does most of them (table `access_writer`); of locks the one that threads wait for
            longest in all, if that is much beside the time that they compute.
 Unknown    what is not recorded is left out: advice says it without a place then.
-Checked    tests/unit/test_numa_places.py.
+Checked    tests/unit/analyses/numa/test_numa_places.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Assumes    accesses of an unknown last writer are shared as often as the others 
            (the JDK's own, which published classes have in them) may change, nor one of which the accesses of a thread that works
            alone, as at the start, may be the cause (`uncounted_code`).
 Wrong when the little that the JDK's own code writes is what other threads then read most.
-Checked    tests/unit/test_numa_sharing.py.
+Checked    tests/unit/analyses/numa/test_numa_sharing.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Method     Papadakis, PhD thesis, Manchester 2022, section 6.2: work is instruct
            CPU time. Workers do more than 4 % of the work. Where so many share it that such threads have less than half of what
            main leaves, workers are the threads with at least a tenth of the work that the mean thread has, weighed by work: of
            equal threads all, however many there are.
-Checked    tests/unit/test_numa_recorded.py.
+Checked    tests/unit/analyses/numa/test_numa_recorded.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The published policy: on one node, then on both, and where the cycles per instruction are not 15 % more, there it stays.
+"""The published policy (algorithm 1): both nodes while cycles per instruction are at most 15 % above those on one node.
 
 Method     Papadakis, PhD thesis, Manchester 2022, algorithm 1 (section 7.3.4) with its thresholds: 80 % of the instructions for
            the main thread, as many workers as a node has cores, 90 % of imbalance, a margin of 15 %, an interval of 200 ms. The

@@ -11,7 +11,7 @@ noise         readings are compared until their interval excludes a small differ
 
 Comparison    Of the logarithm of cycles for each unit of work: Student's t for readings of both placements, at 99 %, as it is
               looked at several times; wider where readings are like those before them.
-Checked       tests/golden/test_placement_simulation.py, tests/unit/test_placement_policy.py.
+Checked       tests/golden/test_placement_simulation.py, tests/unit/analyses/placement/test_placement_policy.py.
 """
 
 from __future__ import annotations

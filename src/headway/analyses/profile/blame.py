@@ -1,4 +1,4 @@
-"""Blame profiles: each lost core is attributed to the stacks of the threads that could have prevented the loss.
+"""Blame profiles: each lost core is attributed to the stacks of the threads that others waited for, or that worked alone.
 
 Question   where to look first: not what uses the cores, but what keeps the others from being used.
 Method     blame shifting (Tallent and Mellor-Crummey, PPoPP 2009; with Porterfield, PPoPP 2010) on the account of lost cores

@@ -1,4 +1,4 @@
-"""Finds the instances of regions: the exact trace says when threads are busy, CPU samples say in which region.
+"""Finds the instances of regions: scheduling records say when threads are busy, CPU samples say in which region.
 
 An instance of a region is a stretch with at least one thread busy in it. Which threads are in it when:
 

@@ -1,4 +1,4 @@
-"""What takes CPUs from the program: JVM phases, a CPU quota, lost records, other processes and headway itself.
+"""What takes CPUs from the program: pauses of its JVM, a CPU quota, lost records, other processes and headway itself.
 
 Columns as the native account wants them (native/lost_cores/changes.h). Times are CLOCK_MONOTONIC ns.
 """

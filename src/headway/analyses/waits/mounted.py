@@ -1,4 +1,4 @@
-"""Finds the virtual thread that a carrier had when it ended a wait.
+"""Finds which virtual thread was mounted on a carrier when the carrier ended a wait.
 
 Question   a join of a virtual thread is ended by its carrier, which acts for it once it is done. Whose end was it?
 Method     a virtual thread goes on after a wait on a carrier that runs at that moment, and keeps it until it waits again or

@@ -50,7 +50,7 @@ _NEEDED = [*_RESULTS, *(_NUMBER[name] for name in ("condition", "own-park", "que
 """Rules of waits that tell that who ended them was waited for."""
 _CONSUMERS = [_NUMBER[name] for name in ("queue-consumer", "queue-in-a-call", "worker")]
 _WORK = [number for number, rule in enumerate(RULES) if rule.waiting == WORK]
-_POOLS = ("ThreadPoolExecutor", "ForkJoinPool", "ForkJoinTask", "ForkJoinWorkerThread", "ThreadPerTaskExecutor")
+POOLS = ("ThreadPoolExecutor", "ForkJoinPool", "ForkJoinTask", "ForkJoinWorkerThread", "ThreadPerTaskExecutor")
 _JOINS = ("join", "awaitTermination", "awaitQuiescence")
 
 
@@ -164,7 +164,7 @@ def _is_loop(wait: Wait) -> bool:
 
 def in_pool(wait: Wait) -> bool:
     """Return whether a wait is in a task that a pool of the JDK's runs."""
-    return any(part in name for name, _ in wait.frames for part in _POOLS)
+    return any(part in name for name, _ in wait.frames for part in POOLS)
 
 
 def _is_pause(wait: Wait) -> bool:

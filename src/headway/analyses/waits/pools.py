@@ -1,4 +1,4 @@
-"""Tells pools of resources from queues of work where no name does: by who puts back what threads wait for.
+"""Distinguishes pools of resources from queues of work where no name does: in a pool, threads put back what they took.
 
 Question   threads wait in `take()` of a queue: for work that somebody makes, or for one of a few things (connections, buffers)
            that others of them have and will put back?
@@ -41,7 +41,7 @@ _AS_LONG = 0.5
 
 
 def of_pools(data: LockData, takes: Ints) -> Bools:
-    """Return which of some waits for an element of a queue (`takes`: their rows) are for one that another taker has."""
+    """Return which of some waits for an element of a queue (`takes`: their rows) are for an element that another taker has."""
     blocks, count = data.blocks, len(data.blockers)
     if not len(takes):
         return np.zeros(0, bool)

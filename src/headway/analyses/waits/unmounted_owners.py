@@ -1,4 +1,4 @@
-"""Times for which a virtual thread is known to own a monitor, from JDK 24 on: it says so itself when it leaves its carrier.
+"""When a virtual thread is known to own a monitor, from JDK 24 on: it reports that when it leaves its carrier.
 
 Question   nobody tells when a virtual thread lets a monitor go: who had it while others waited?
 Method     a virtual thread that blocks elsewhere says whether it owns the monitor that it last waited for (`owns_monitor`). It

@@ -1,4 +1,4 @@
-"""Finds what of a run's CPU time was spent in methods, step by step, and what those steps compute when they are faster.
+"""Finds how much of a run's CPU time was spent in methods, step by step, and what those steps compute when methods are faster.
 
 Question   how much less does each step compute, if `--faster METHOD=PART` holds?
 Method     a CPU sample stands for what its thread executed since the one before. Laid over a thread's steps, samples whose stack
@@ -47,7 +47,7 @@ _NORMAL = 1.96
 
 @dataclass(frozen=True, eq=False)
 class ChangedMethods:
-    """What of each step's work is a method's (a row for each change), and what is nobody's: no stack was read."""
+    """How much of each step's work is a method's (a row for each change), and how much has no stack."""
 
     step: Ints
     work_ns: Floats

@@ -1,4 +1,4 @@
-"""Finds the fixed thread pools of a run, and how far a recording tells the tasks that their workers did.
+"""Finds the fixed thread pools of a run, and which tasks their workers did, as far as the recording shows it.
 
 Question   which threads are a pool's workers, where does one of their tasks end and the next one begin, and who submitted it?
 Method     workers are threads that waited for a task (ThreadPoolExecutor.getTask) at the same queue, and those called alike. A

@@ -170,7 +170,7 @@ class Candidates:
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
 
     def locks_left_out(self) -> list[Notice]:
-        """Return that threads waited for long for locks of which nobody knows who has them, if they did."""
+        """Return the notice that threads waited long for locks whose holders are not recorded, if they did."""
         locks = self.decided.locks[0] if self.decided is not None else None
         waited_ns = 0 if locks is None else sum(locks.others_ns.values())
         if locks is None or waited_ns <= LOCKS_TELL * self.run.wall_ns:

@@ -117,7 +117,7 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
 
 
 def starved(replay: UnchangedRun) -> list[Notice]:
-    """Return that others had the cores for so long that the lower ends of intervals have no time in which no thread was ready."""
+    """Return the notice that others had the cores for long, so that intervals are without time in which none was ready."""
     if replay.quiet_ns is None or replay.quiet_ns >= STARVED * replay.measured_ns:
         return []
     taken = replay.measured_ns - replay.quiet_ns

@@ -44,7 +44,7 @@ class CpuTotals:
             self.counted = self.counted.without_groups(f"{error.detail}: {os.strerror(error.errno)}")
 
     def begin(self) -> None:
-        """Count from now on; the readings lie around the time that is told, however long they take."""
+        """Count from now on; the counters are read before and after the time that begins the window."""
         if self._counters is not None:
             self._first, self._from_ns = self._read(), time.monotonic_ns()
 

@@ -1,6 +1,6 @@
 """The commands that remove an obstacle, as printed by `headway doctor` and in notices.
 
-Each was tried (tests/e2e/test_doctor.py) where a machine without a container engine can try it. `setcap` on the
+Each was tried (tests/e2e/record/test_doctor.py) where a machine without a container engine can try it. `setcap` on the
 Python that runs headway is not among them: every script of that interpreter would then have the powers, not headway alone.
 """
 

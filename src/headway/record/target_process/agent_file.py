@@ -1,4 +1,4 @@
-"""The files that an agent writes, as its recorder touches them: a few words of the spool's header, and their copies.
+"""The files that an agent writes, as its recorder reads and changes them: a few words of the spool's header, and copies.
 
 They lie in the recording, or, where the JVM is another user's or a container's, in a directory below that JVM's /tmp. There
 the JVM's user may put anything in a file's place and anything into it. So a file is opened below a directory that is held

@@ -1,4 +1,4 @@
-"""Does what may never come back in a process of its own, which is left behind then: headway itself can always end.
+"""Runs what may hang for ever in a child process, which is left behind then: headway itself can always end.
 
 Whoever serves a file decides when it answers: the program behind a FUSE mount, a network. The kernel lets nobody kill a
 thread that waits for such an answer, nor its process end before it. A user needs no privilege to put such files before root: a

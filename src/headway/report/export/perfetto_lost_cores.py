@@ -39,7 +39,7 @@ def path_packets(path: CriticalPath, origin_ns: int, packet: Packet) -> Iterator
     yield named_track(_PATH_TRACK, f"Critical path of {path.thread.name}", packet)
     for each in path.segments:
         stretches = str(each.pieces) if each.pieces > 1 else None
-        notes = {"for": each.waiter, "lock": each.lock, "stretches": stretches}
+        notes = {"for": each.waiter, "lock": each.lock, "at": each.place, "stretches": stretches}
         times_ns = origin_ns + each.start_ns, origin_ns + each.end_ns
         yield from span(_PATH_TRACK, "critical path", f"{each.thread}: {each.state}", times_ns, packet, notes)
 

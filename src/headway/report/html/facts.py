@@ -1,4 +1,4 @@
-"""The facts of a recording, as rows of text for people: what was recorded, where, how, and what held meanwhile."""
+"""The facts of a recording, as rows of text for people: what was recorded, where and how."""
 
 from __future__ import annotations
 

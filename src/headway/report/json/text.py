@@ -1,4 +1,4 @@
-"""Writes all JSON that people and programs get from headway's commands.
+"""Writes all JSON that headway's commands print.
 
 To the byte as `json.dumps(value, indent=1, allow_nan=False)` does, in a fraction of the time.
 

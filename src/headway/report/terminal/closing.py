@@ -79,22 +79,22 @@ def closing(found: Overview, name: str, cut: str = "") -> list[str]:
 
 def cost_line(cost: RecordingCost) -> str:
     """Return what recording took of the program itself, by the agent's own clock; '' where nothing was recorded in it."""
-    parts = []
-    unknown = ""
+    hooks = ""
     if cost.hooks_ns is not None and cost.timed < LEAST_TIMED:
         few = f"only {cost.timed} of their calls {'was' if cost.timed == 1 else 'were'} timed"
         few = few if cost.timed else "none of their calls was timed"
-        unknown = f"what the lock hooks took is not known: {few}, as they were called seldom"
+        hooks = f"what the lock hooks took is not known: {few}, as they were called seldom"
     elif cost.hooks_ns is not None:
         share = f", {percent(cost.hooks_ns / cost.program_ns)} of what it used" if cost.program_ns else ""
         timed = f"{counted(cost.timed, 'call')} timed"
-        parts.append(f"about {duration(cost.hooks_ns)} of its CPU time in the lock hooks ({timed}{share})")
-    if cost.samples is not None:
-        parts.append(f"{cost.samples} CPU samples (not timed)")
-    if not parts and not unknown:
+        took = f"about {duration(cost.hooks_ns)} of its CPU time in the lock hooks ({timed}{share})"
+        hooks = f"recording cost the program {took}"
+    if not hooks and cost.samples is None:
         return ""
-    sentences = [f"recording cost the program {' and '.join(parts)}"] if parts else []
-    sentences += [unknown] if unknown else []
+    sentences = [hooks] if hooks else []
+    if cost.samples is not None:
+        samples = counted(cost.samples, "CPU sample")
+        sentences.append(f"{samples} interrupted the program's threads, at a cost that is not measured")
     sentences += [f"headway's own threads took {duration(cost.own_ns)} beside it"] if cost.own_ns else []
     return "; ".join(sentences)
 

@@ -8,6 +8,7 @@ from headway.analyses.common.units import duration, percent
 from headway.analyses.critical_path.types import STATES
 from headway.errors.plurals import counted
 from headway.report.terminal.console import print_line, print_table
+from headway.report.terminal.lock_names import add_names, without_package
 from headway.report.terminal.notices import print_notices
 from headway.report.terminal.tables import make_table
 from headway.report.terminal.text import printable
@@ -59,7 +60,8 @@ def sentences(result: CriticalPath) -> list[str]:
         )
     if result.by_lock and result.by_lock[0].ns >= SMALL * wall:
         lock = result.by_lock[0]
-        found.append(f"For {percent(lock.ns / wall)} of it a thread waited for {lock.name} ({lock.waiting}).")
+        name = f"{lock.place} ({lock.name})" if lock.place else lock.name
+        found.append(f"For {percent(lock.ns / wall)} of it a thread waited for {name}: {lock.waiting}.")
     return found
 
 
@@ -112,8 +114,8 @@ def locks_table(result: CriticalPath, width: int = 80) -> Table:
         ("share", "right"),
         title=f"Locks and queues that the path is there for ({len(rows)} of {len(result.by_lock)})",
     )
-    for row in rows:
-        table.add_row(_cut(row.name, width), row.waiting, duration(row.ns), percent(row.ns / result.wall_ns))
+    names = [(row.place, row.name) if row.place else (row.name, "") for row in rows]
+    add_names(table, names, [(row.waiting, duration(row.ns), percent(row.ns / result.wall_ns)) for row in rows], width)
     return table
 
 
@@ -153,7 +155,8 @@ def segments_table(result: CriticalPath, width: int = 80) -> Table:
 
 def _reason(segment: PathSegment) -> str:
     """Return who waits for this stretch, and in what."""
-    return " in ".join(text for text in (segment.waiter, segment.lock) if text) or "-"
+    where = without_package(segment.place) if segment.place else segment.lock
+    return " in ".join(text for text in (segment.waiter, where) if text) or "-"
 
 
 def _cut(text: str, width: int) -> str:

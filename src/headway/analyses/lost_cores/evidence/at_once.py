@@ -6,7 +6,8 @@ Method     threads whose names differ in numbers only are a pool. Each is at wor
            all of the time the same number are at work, and tasks are begun by a thread of the pool that ends one (in the second
            half of its own it ends another's wait for a task, or starts a new thread), these tasks were there before; what such
            a thread still does then is no part of its task. Who does so earlier divides its task. Where the threads hardly ever
-           wait for a task, all of them are at work: whether more is queued nobody tells.
+           wait for a task, all of them are at work: whether more is queued nobody tells. Threads that never waited for one are a
+           pool if a stack of one of them is in a task that a pool of the JDK's runs.
 Assumes    a pool's threads have a name in common, and that their waits for tasks are recorded.
 Wrong when each task is the next step of the one that begins it: then so many chains of steps go on at once as were begun. The
            sentence says so.
@@ -21,6 +22,7 @@ import numpy as np
 
 from headway.analyses.common.units import percent
 from headway.analyses.critical_path.path_threads import load_threads
+from headway.analyses.waits.periodic_threads import POOLS
 from headway.analyses.waits.roles import CONSUMER, POOL_WORKER, ROLES
 from headway.analyses.waits.rules import RULES
 from headway.errors.plurals import counted
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.lost_cores.places import Places
+    from headway.store import Recording
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -54,13 +57,14 @@ class AtOnce:
     """How many threads of a pool are at work at once, and for which part of the time that any is.
 
     `by_own`: the part of the tasks that a thread of the pool began as it ended its own. `waits`: the part of the time from the
-    first task to the last one in which a thread of the pool waits for one, on average.
+    first task to the last one in which a thread of the pool waits for one, on average. `tasks`: None where nobody ever waits for
+    one, so that nothing tells where they begin.
     """
 
     threads: int
     level: int
     share: float
-    tasks: int
+    tasks: int | None
     by_own: float
     waits: float
 
@@ -77,8 +81,10 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     lives = np.array([places.life(one) for one in crowd.tolist()], np.int64).reshape(-1, 2)
     born, died = np.maximum(lives[:, 0], window[0]), np.minimum(lives[:, 1], window[1])
     lived = died > born
-    if not len(idle) or not lived.any():
+    if not lived.any():
         return None
+    if not len(idle):
+        return _never_idle(born[lived], died[lived]) if _run_tasks(places.recording, crowd) else None
     thread = blocks.thread[idle].astype(np.int64)
     # Who is woken has a task, and may have to wait for a core.
     waker, waking = blocks.waker[idle].astype(np.int64), blocks.waking[idle]
@@ -104,6 +110,27 @@ def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | 
     waited_part = waited / (max(last - first, 1) * int(lived.sum()))
     share = float(time_at[level]) / busy_ns
     return AtOnce(int(lived.sum()), level, share, tasks, ended / max(tasks, 1), waited_part)
+
+
+def _never_idle(born: Ints, died: Ints) -> AtOnce:
+    """Return what is known of threads that live so long, and never wait for a task."""
+    time_at = _time_by_level(born, died)
+    level = int(np.argmax(time_at[1:])) + 1
+    return AtOnce(len(born), level, float(time_at[level] / time_at[1:].sum()), None, 0.0, 0.0)
+
+
+def _run_tasks(recording: Recording, crowd: Ints) -> bool:
+    """Return whether one of some threads was seen in a task that a pool of the JDK's runs."""
+    pools = " OR ".join(f"contains(f.class_name, '{name}')" for name in POOLS)
+    stacks = f"SELECT s.stack_id FROM stack s JOIN frame f USING (frame_id) WHERE {pools}"
+    threads = ", ".join(map(str, crowd.tolist()))
+    return any(
+        recording.query(
+            f"SELECT 1 FROM {table} WHERE thread_id IN ({threads}) AND stack_id IN ({stacks}) LIMIT 1"
+        ).fetchone()
+        for table in ("waiting_stack", "sample", "block")
+        if recording.has(table) and recording.has("stack")
+    )
 
 
 def _at_work(
@@ -161,7 +188,7 @@ def limit_evidence(
         "tasks": found.tasks,
         "begun_by_own_share": found.by_own,
     }
-    if found.by_own >= _BY_OWN and found.tasks >= _LEAST_TASKS * found.level:
+    if found.by_own >= _BY_OWN and (found.tasks or 0) >= _LEAST_TASKS * found.level:
         return [
             f"Of {counted(found.threads, 'thread')} '{name}' {found.level} {'was' if found.level == 1 else 'were'} at work at"
             f" once for {percent(found.share)} of the time that any was, and of {found.tasks} tasks {percent(found.by_own)}"
@@ -169,11 +196,14 @@ def limit_evidence(
             " more begin (calls per host, permits, a pool's size), or each is the next step of the one before."
         ], figures
     if found.waits <= _HARDLY and found.level == found.threads:
-        return [
-            f"All {counted(found.threads, 'thread')} '{name}' were at work for {percent(found.share)} of the time that any"
-            " was, and hardly waited for a task between the first and the last: if more were queued, their number was the limit."
-            if found.threads > 1
-            else f"The only thread '{name}' hardly waited for a task between the first and the last: if more were queued, their"
-            " number was the limit."
-        ], figures
+        waited = (
+            "never waited for a task"
+            if found.tasks is None
+            else "hardly waited for a task between the first and the last"
+        )
+        who = f"The only thread '{name}'"
+        if found.threads > 1:
+            who = f"All {counted(found.threads, 'thread')} '{name}' were at work for {percent(found.share)} of the time that any"
+            who += " was, and"
+        return [f"{who} {waited}: if more were queued, their number was the limit."], figures
     return [], {}
