@@ -24,9 +24,8 @@ from headway.model.iterations import GC, MARKER, METHOD, IterationMarks
 from headway.record.counters.groups import DEFAULT, SCOPES, CounterOptions
 from headway.record.counters.groups import parse as parse_counters
 from headway.record.request.jvm_options import LockOptions
-from headway.record.request.objects import ObjectOptions
+from headway.record.request.objects import ObjectOptions, with_windows
 from headway.record.request.objects import parse as parse_objects
-from headway.record.request.objects import with_windows
 from headway.record.request.sampling import SampleOptions, parse
 from headway.record.session.plan import Plan, usable_cpus
 from headway.report.parameter_types import IterationsType

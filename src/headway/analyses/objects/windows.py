@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
 _KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _OF_OBJECTS = 4
-_SUMS = ("cpu_between_ns", "cpu_in_ns", "cpu_own_ns", "cpu_unseen_ns", "marks", "marks_in", "marks_wrong", "marks_largest")
+_SUMS = (
+    "cpu_between_ns",
+    "cpu_in_ns",
+    "cpu_own_ns",
+    "cpu_unseen_ns",
+    "marks",
+    "marks_in",
+    "marks_wrong",
+    "marks_largest",
+)
 _MANY = -1
 _MOST_ROWS = 1 << 18
 """More than the agents of a few JVMs write."""
@@ -193,4 +202,11 @@ def _groups(
 
 def _most_first(group: WindowGroup) -> tuple[Any, ...]:
     figure = group.figures.of_objects
-    return (-(figure.value or 0), -figure.counted, group.pid, group.thread_id or 0, group.java_id or 0, group.class_name or "")
+    return (
+        -(figure.value or 0),
+        -figure.counted,
+        group.pid,
+        group.thread_id or 0,
+        group.java_id or 0,
+        group.class_name or "",
+    )

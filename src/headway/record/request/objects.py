@@ -121,7 +121,9 @@ def with_windows(found: ObjectOptions, text: str) -> ObjectOptions:
     if period_ms < LEAST_PERIOD_MS:
         raise HeadwayError("HW898", text=text, least=f"{LEAST_PERIOD_MS // 1000} s")
     if not _LEAST_WINDOW_MS <= window_ms <= period_ms // 4 or period_ms > _LONGEST_PERIOD_MS:
-        raise ValueError(f"--windows {text!r}: windows are 50ms or longer, a quarter of PERIOD at most, and that is a day at most")
+        raise ValueError(
+            f"--windows {text!r}: TIME is 50ms or more, a quarter of PERIOD at most, and that a day at most"
+        )
     return replace(found, windows=Windows(window_ms, period_ms))
 
 

@@ -55,7 +55,9 @@ def window_table(found: WindowAnswer, by: Grouping, top: int | None) -> Table:
     """Return the groups with the most accesses."""
     rows = tuple(_row(found, group, by) for group in found.groups[:top])
     more = f" ({len(rows)} of {len(found.groups)}: --all)" if rows and len(found.groups) > len(rows) else ""
-    return Table(f"Reads and writes by {by.replace('-', ' and ')}, estimated{more}", (*window_names(found, by), *_HEAD), rows)
+    return Table(
+        f"Reads and writes by {by.replace('-', ' and ')}, estimated{more}", (*window_names(found, by), *_HEAD), rows
+    )
 
 
 def _row(found: WindowAnswer, group: WindowGroup, by: Grouping) -> tuple[Cell, ...]:

@@ -57,8 +57,8 @@ ACCESS_WINDOW = TableSchema(
             "window_group",
             "SMALLINT",
             "0: what all windows have counted, exactly; 1 to 10: what the thread did in the spells right before the windows of a "
-            "group, each as long as its window, as it follows from these windows; 11: what the windows of all these spells have counted. Windows are put into "
-            "groups in turn",
+            "group, each as long as its window, as it follows from these windows; 11: what the windows of all these spells have "
+            "counted. Windows are put into groups in turn",
         ),
         *ACCESS.columns[4:],
     ),

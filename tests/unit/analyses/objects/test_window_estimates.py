@@ -19,8 +19,8 @@ RUNS = 100
 class Simulated:
     """One thread that is drawn at random, spell by spell: CPU time, marks of two kinds, and accesses of two kinds.
 
-    What it does differs from spell to spell by `spread`, slowly (`memory` of the spell before); it is busy for `busy` of the time.
-    A window, which shows what the spell after the one before it would have been, slows it down by a factor of its own.
+    What it does differs from spell to spell by `spread`, slowly by `memory` of the spell before. A window shows what the next
+    spell would have been, and slows it down by a factor of its own.
     """
 
     random: np.random.Generator
@@ -71,8 +71,8 @@ class Simulated:
         return self
 
 
-@pytest.mark.parametrize("periods", [10, 20, 60])
-@pytest.mark.parametrize(("spread", "memory"), [(0.05, 0.0), (0.4, 0.0), (0.4, 0.95), (0.8, 0.99)])
+@pytest.mark.parametrize("periods", [10, 60])
+@pytest.mark.parametrize(("spread", "memory"), [(0.05, 0.0), (0.4, 0.0), (0.8, 0.95)])
 def test_intervals_cover_what_the_program_did_as_often_as_they_say(periods: int, spread: float, memory: float) -> None:
     random = np.random.default_rng(1)
     covered = np.zeros(2)
@@ -81,8 +81,9 @@ def test_intervals_cover_what_the_program_did_as_often_as_they_say(periods: int,
         assert run.work.is_known
         found = estimates([(run.work, run.counts)])
         for kind, (figure, true) in enumerate(zip(found, run.truth, strict=True)):
-            assert figure.low is not None and figure.value is not None and figure.high is not None
+            assert figure.low is not None
+            assert figure.value is not None
+            assert figure.high is not None
             assert figure.counted <= figure.low <= figure.value <= figure.high
             covered[kind] += figure.low <= true <= figure.high
-    print(periods, spread, memory, covered / RUNS)
     assert (covered / RUNS >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / RUNS)).all(), covered / RUNS

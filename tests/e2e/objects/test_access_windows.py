@@ -102,13 +102,17 @@ def test_a_program_runs_as_without_windows_under_each_collector(
     option = f"-XX:+Use{collector}GC"
     if subprocess.run([JAVAS[jdk], option, "-version"], capture_output=True).returncode != 0:
         pytest.skip("this JVM has no such collector")
-    wanted = stated(run(JAVAS[jdk], classes, tmp_path / "spool", Windows(20, 80), option, "AccessCounts", "300000", "exit"))
+    wanted = stated(
+        run(JAVAS[jdk], classes, tmp_path / "spool", Windows(20, 80), option, "AccessCounts", "300000", "exit")
+    )
     found, windows = counted(tmp_path / "spool")
     assert windows > 1
     assert all(got <= true for name in wanted for got, true in zip(found.get(name, (0,)), wanted[name], strict=False))
 
 
-def steady_recording(java: Path, classes: Path, folder: Path, mode: str, *options: str) -> tuple[dict[str, Any], Recording]:
+def steady_recording(
+    java: Path, classes: Path, folder: Path, mode: str, *options: str
+) -> tuple[dict[str, Any], Recording]:
     """Return what SteadyAccesses says of itself, writes and reads by thread, and the recording of it."""
     said = run(java, classes, folder / "spool", OFTEN, *options, "SteadyAccesses", "6", mode)
     true = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in said.splitlines()}
@@ -135,7 +139,9 @@ def test_steady_threads_are_estimated_as_what_they_say_of_themselves(jdk: str, c
             continue  # on a machine that has no time for the program windows see too little, and nothing is claimed
         assert figures.array_reads.value / figures.tuple_writes.value == pytest.approx(reads / writes, rel=0.01)
         for figure, wanted in ((figures.array_reads, reads), (figures.tuple_writes, writes)):
-            assert figure.value is not None and figure.low is not None and figure.high is not None
+            assert figure.value is not None
+            assert figure.low is not None
+            assert figure.high is not None
             wide = 4 * max(figure.high - figure.value, figure.value - figure.low)
             assert abs(figure.value - wanted) <= wide
 
@@ -147,7 +153,9 @@ def test_classes_that_another_agent_has_retransformed_count_as_before(classes: P
         made.writestr("META-INF/MANIFEST.MF", manifest)
         made.write(classes / "Retransformer.class", "Retransformer.class")
     windows = LONGER_THAN_THE_RUN
-    output = run(JAVAS["jdk25"], classes, tmp_path / "spool", windows, f"-javaagent:{jar}", "AccessCounts", "5000", "exit")
+    output = run(
+        JAVAS["jdk25"], classes, tmp_path / "spool", windows, f"-javaagent:{jar}", "AccessCounts", "5000", "exit"
+    )
     wanted, (found, _) = stated(output), counted(tmp_path / "spool")
     assert {name: found.get(name) for name in wanted} == wanted
 
