@@ -15,6 +15,7 @@ from headway.analyses.lost_cores.text import (
     cpi_text,
     holders_cpi_sentence,
     idle_sentence,
+    interval_text,
     is_worth_a_line,
     method_text,
     others_sentence,
@@ -76,6 +77,8 @@ def render_account(account: Account, console: Console) -> None:
             sentences = loss.evidence[: SENTENCES + len(loss.doubts)]  # doubts come first in it
             cpi = holders_cpi_sentence(loss.figures or {})
             sentences = sentences if not cpi or cpi in sentences else (*sentences, cpi)
+            interval = interval_text(loss)
+            sentences = (interval, *sentences) if interval else sentences
             print_line(console, f"{TITLES[loss.cause]}: {'. '.join(sentences)}.", bullet="  -")
 
 
