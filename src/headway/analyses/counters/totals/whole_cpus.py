@@ -17,8 +17,8 @@ import numpy as np
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.counters.layout import BY_CPU, BY_SOCKET, BY_THREAD, BY_THREADS_WHOLE, Layout, layout
+from headway.analyses.counters.parts.slices import Slices
 from headway.analyses.counters.rows import Columns
-from headway.analyses.counters.slices import Slices
 from headway.analyses.counters.sums import Sums
 from headway.analyses.counters.types import Counters, Row, WholeCpus
 from headway.errors import HeadwayError

@@ -9,15 +9,15 @@ import numpy as np
 
 from headway.analyses.common.columns import places_of
 from headway.analyses.common.intervals import NOTHING, Measure, Spans
-from headway.analyses.counters.lock_holds import LockHolds
-from headway.analyses.counters.mounts import Mounts
+from headway.analyses.counters.parts.lock_holds import LockHolds
+from headway.analyses.counters.parts.mounts import Mounts
 from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.slices import Slices
-    from headway.analyses.counters.time_windows import TimeWindows
+    from headway.analyses.counters.parts.slices import Slices
+    from headway.analyses.counters.parts.time_windows import TimeWindows
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

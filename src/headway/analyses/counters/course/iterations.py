@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common.intervals import Spans
-from headway.analyses.counters.time_windows import TimeWindows
+from headway.analyses.counters.parts.time_windows import TimeWindows
 from headway.errors import HeadwayError, Notice
 from headway.model.iterations import GC, MARKER, METHOD, IterationMarks, parse_marks
 
@@ -133,11 +133,11 @@ def _collections(recording: Recording) -> tuple[Ints, Ints]:
         raise refused(recording, marks, f"no JVM collected garbage because of {_EXPLICIT}", _OF_METHODS)
     if len(pids) > 1:
         raise refused(recording, marks, f"{len(pids)} JVMs call {_EXPLICIT}, each for itself", "one JVM alone (--pid)")
-    said = dict(
+    facts = dict(
         recording.query("SELECT key, value FROM jvm WHERE key IN ('gc', 'flags') AND pid = $1", (pids[0],)).fetchall()
     )
-    if said.get("gc") in _CONCURRENT or _CONCURRENTLY in said.get("flags", ""):
-        why = f"{said.get('gc', 'the JVM')} collects while the program runs, in several pauses for one {_EXPLICIT}"
+    if facts.get("gc") in _CONCURRENT or _CONCURRENTLY in facts.get("flags", ""):
+        why = f"{facts.get('gc', 'the JVM')} collects while the program runs, in several pauses for one {_EXPLICIT}"
         raise refused(recording, marks, why, f"-XX:+UseParallelGC, or {_OF_METHODS}")
     start, end = (np.array([row[place] for row in rows], np.int64) for place in (1, 2))
     return start, end

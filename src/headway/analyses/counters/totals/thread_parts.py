@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.counters.layout import Layout
+from headway.analyses.counters.parts.slices import Slices
 from headway.analyses.counters.rows import Columns, imbalances
-from headway.analyses.counters.slices import Slices
 from headway.analyses.counters.sums import Sums
 from headway.analyses.counters.types import CountedGroup, Figure, Imbalance, Row
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.slices import Slices
+    from headway.analyses.counters.parts.slices import Slices
 
     Ints = NDArray[np.int64]
     Key = Mapping[str, str | int]

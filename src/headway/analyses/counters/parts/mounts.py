@@ -16,13 +16,13 @@ import numpy as np
 
 from headway.analyses.common.columns import distinct, numbered
 from headway.analyses.common.intervals import reached
-from headway.analyses.counters.time_windows import parts_of
+from headway.analyses.counters.parts.time_windows import parts_of
 from headway.model.names import virtual_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.slices import Slices
+    from headway.analyses.counters.parts.slices import Slices
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

@@ -17,7 +17,7 @@ from headway.errors import HeadwayError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.slices import Slices
+    from headway.analyses.counters.parts.slices import Slices
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

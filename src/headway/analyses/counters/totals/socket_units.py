@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.counters.layout import BY_SOCKET, layout_of
+from headway.analyses.counters.totals.whole_cpus import read_totals
 from headway.analyses.counters.types import Figure, Row, UnitCounts, WholeCpus
-from headway.analyses.counters.whole_cpus import read_totals
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:

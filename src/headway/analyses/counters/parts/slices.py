@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.counters.layout import BY_THREAD, Layout
-from headway.analyses.counters.stolen import CountedTimes, Stolen, did_count
+from headway.analyses.counters.uncounted.stolen import CountedTimes, Stolen, did_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.counters.layout import BY_THREADS_WHOLE, layout_of
-from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
+from headway.analyses.counters.totals.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
 from headway.analyses.counters.types import Counters
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
@@ -59,12 +59,14 @@ def thread_totals(
     if used_ns and (beside_ns := unseen_ns(used_ns - own_ns, seen_ns)):
         key: Key = {"pid": recording.manifest.pid or -1, "tid": -1, "name": UNSEEN, "kind": "app"}
         threads.add(key, None, beside_ns, is_app=False)
-    made = figures(threads, groups, there.step, of_set, by, is_whole=is_whole)
+    shown = figures(threads, groups, there.step, of_set, by, is_whole=is_whole)
     notices = recorded_notices(recording)
-    if made.unknown > _MOST_UNKNOWN:
-        notices = (*notices, Notice.of("HW110", share=made.unknown))
+    if shown.unknown > _MOST_UNKNOWN:
+        notices = (*notices, Notice.of("HW110", share=shown.unknown))
     whole = (0, recording.wall_ns)
-    return Counters(there.step, by, whole, made.groups, made.total, made.rows, made.imbalance, there.absent, notices)
+    return Counters(
+        there.step, by, whole, shown.groups, shown.total, shown.rows, shown.imbalance, there.absent, notices
+    )
 
 
 def _threads(recording: Recording, found: Mapping[str, Any], counters: int) -> tuple[ThreadParts, int]:

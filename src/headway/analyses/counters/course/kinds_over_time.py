@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.counters.division import Division
+from headway.analyses.counters.course.over_time import all_known, edges_of, in_bins
 from headway.analyses.counters.layout import layout
-from headway.analyses.counters.over_time import all_known, edges_of, in_bins
-from headway.analyses.counters.slices import slices
+from headway.analyses.counters.parts.division import Division
+from headway.analyses.counters.parts.slices import slices
 from headway.analyses.counters.sums import Sums
 from headway.model.kinds import COUNTED, Kind
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.counters.division import Division
 from headway.analyses.counters.layout import layout
-from headway.analyses.counters.slices import Slices, slices
+from headway.analyses.counters.parts.division import Division
+from headway.analyses.counters.parts.slices import Slices, slices
 from headway.analyses.counters.sums import Sums
 
 if TYPE_CHECKING:

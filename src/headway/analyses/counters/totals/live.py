@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headway.analyses.counters.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
+from headway.analyses.counters.totals.thread_parts import UNSEEN, Key, ThreadParts, are_all, figures, unseen_ns
 from headway.analyses.counters.types import Counters
 from headway.errors import Notice
 
