@@ -159,6 +159,6 @@ def column_names(recording: Recording, table: str) -> set[str]:
 
 def _inside(time: Ints, start: Ints, end: Ints) -> Ints:
     """Return which moments lie in at least one of some stretches."""
-    begun = np.searchsorted(np.sort(start), time, side="right")
-    over = np.searchsorted(np.sort(np.maximum(end, start)), time, side="right")
-    return np.flatnonzero(begun > over)
+    starts_before = np.searchsorted(np.sort(start), time, side="right")
+    ends_before = np.searchsorted(np.sort(np.maximum(end, start)), time, side="right")
+    return np.flatnonzero(starts_before > ends_before)

@@ -173,13 +173,13 @@ def _of_objects(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, I
     held = np.cumsum((kind == _BEGIN).astype(np.int8) - (kind == _END), dtype=np.int64) > 0
     began = np.maximum.accumulate(np.where(kind == _BEGIN, index, 0))
     # Inside a hold single sightings say nothing new; outside, they are all there is.
-    tells = ~held & ((kind == _WOKE) | (kind == _OWNED))
-    following = _next_true(tells | (kind == _PRESUMED) | (kind == _BEGIN) | (kind == _BACK))
+    is_informative = ~held & ((kind == _WOKE) | (kind == _OWNED))
+    following = _next_true(is_informative | (kind == _PRESUMED) | (kind == _BEGIN) | (kind == _BACK))
     there = np.minimum(following, len(kind) - 1)
     same = (following < len(kind)) & (blocker[there] == blocker)
-    told = same & tells[there]
+    next_is_informative = same & is_informative[there]
     handed_over = (kind == _WOKE) | (same & (kind != _FIRST) & (kind != _UNSURE) & (kind[there] != _BACK))
-    presumed = np.where(told, thread[there], np.where(handed_over, HANDED_OVER, UNKNOWN_HOLDER))
+    presumed = np.where(next_is_informative, thread[there], np.where(handed_over, HANDED_OVER, UNKNOWN_HOLDER))
     is_owned = (kind == _OWNED) | (kind == _PRESUMED)
     holder = np.where(held, thread[began], np.where(is_owned, thread, presumed))
     by_sighting = np.where(is_owned | (kind[there] == _OWNED), OWNER, WAKER)
@@ -187,7 +187,7 @@ def _of_objects(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, I
     return blocker.astype(np.int32), time, holder.astype(np.int32), seen_by.astype(np.int8)
 
 
-_FIRST, _END, _UNSURE, _WOKE, _GONE, _BACK, _OWNED, _PRESUMED, _BEGIN = range(9)
+_FIRST, _END, _UNSURE, _WOKE, _RESUMED, _BACK, _OWNED, _PRESUMED, _BEGIN = range(9)
 """What a point of a timeline tells, in the order in which they count at one instant: a release, that nothing more is known of who
 held, the waking that a release brought, the woken thread has gone on, who will wake the next one has come back from idle
 waiting, who is seen as the owner, who is presumed to own it from now on, the next acquire."""
@@ -208,7 +208,7 @@ def _sightings(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, In
         (holds.blocker[mine], holds.end[mine], _END, holds.thread[mine]),
         (blocks.blocker[owned], blocks.began[owned], _OWNED, blocks.owner[owned]),
         (blocks.blocker[woken], blocks.waking[woken], _WOKE, blocks.waker[woken]),
-        (blocks.blocker[woken], blocks.full[woken], _GONE, blocks.thread[woken]),
+        (blocks.blocker[woken], blocks.full[woken], _RESUMED, blocks.thread[woken]),
         _back(data, contended, woken),
         *_while_unmounted(data, rows),
     )

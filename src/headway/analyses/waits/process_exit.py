@@ -72,8 +72,8 @@ def _look(recording: Recording) -> tuple[Exit, ...]:
     ).fetchall()
     pids = [int(pid) for (pid,) in rows]
     found = zip(pids, _last_wakings(recording, pids), strict=True) if pids else ()
-    told = (_exit(pid, wakings) for pid, wakings in found)
-    return tuple(each for each in told if each is not None)
+    exits_found = (_exit(pid, wakings) for pid, wakings in found)
+    return tuple(each for each in exits_found if each is not None)
 
 
 def exit_ns(recording: Recording) -> Ints:

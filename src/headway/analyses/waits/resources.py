@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_OBJECTS = 1000
 _ONCE = ("latch", "result")
-_MADE_PER_WAIT = ("Phaser$QNode", "CompletableFuture$Signaller", "DualNode", "TransferNode")
+_NEW_FOR_EACH_WAIT = ("Phaser$QNode", "CompletableFuture$Signaller", "DualNode", "TransferNode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _by_object(
     """Return which blocks are told by their object."""
     blocks, blockers = data.blocks, data.blockers
     once = np.isin(sites.rule, [number for number, rule in enumerate(RULES) if rule.id in _ONCE])
-    per_wait = np.array([name.endswith(_MADE_PER_WAIT) for name in names])[class_of]
+    per_wait = np.array([name.endswith(_NEW_FOR_EACH_WAIT) for name in names])[class_of]
     alone = blockers.is_object[blocks.blocker] & ~per_wait[blocks.blocker] & ~once
     rows = np.flatnonzero(alone)
     causes, objects, at = numbered_pairs(cause[rows], blocks.blocker[rows])

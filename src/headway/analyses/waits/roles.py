@@ -89,7 +89,7 @@ NATIVE: tuple[NativeRule, ...] = (
 )
 """Tried in this order on every frame, the innermost first; `connection` counts where the process accepts connections, too."""
 
-_ASKS = re.compile(
+_CLIENT_CALLS = re.compile(
     r"(Https?URLConnection(Impl)?(\$\w+)?|Https?Client|FtpClient|FtpURLConnection|LdapClient|LdapRequest|StreamRemoteCall|SocksSocketImpl)\.\w+"
 )
 """Clients, by the names of those of the JDK: who reads beneath one asked for something, and waits for the answer."""
@@ -106,7 +106,7 @@ def native_rule(wait: Wait) -> NativeRule | None:
     """
     is_near = wait.is_near_run and bool(wait.own) and not wait.own[-1].endswith(".main")
     for rule, fits in _FITS:
-        if rule.only_near_run and (not is_near or any(_ASKS.fullmatch(call) for call in wait.calls)):
+        if rule.only_near_run and (not is_near or any(_CLIENT_CALLS.fullmatch(call) for call in wait.calls)):
             continue
         if any(fits(call) for call in wait.calls):
             return rule

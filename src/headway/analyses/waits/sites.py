@@ -33,7 +33,9 @@ _TIMED_PARK, _OWN_PARK = ([rule.id for rule in RULES].index(name) for name in ("
 _CONDITIONS = [RULES.index(OTHER), _OWN_PARK]
 _TIMED_WAIT = RULES.index(TIMED_WAIT)
 _PUT_BACK = [rule.id for rule in RULES].index(PUT_BACK)
-_TAKES = [number for number, rule in enumerate(RULES) if rule.id in ("queue-consumer", "queue-in-a-call", "worker")]
+_QUEUE_RULES = [
+    number for number, rule in enumerate(RULES) if rule.id in ("queue-consumer", "queue-in-a-call", "worker")
+]
 """Rules of waits for an element of what may be a queue."""
 _FEW = 2
 """Waits for an object that make it no short-lived one."""
@@ -169,7 +171,7 @@ def _pooled(data: LockData, stack: Ints, rule: Ints) -> Ints:
 
     Not those in a ring: all its stages wait at one condition, and each wakes the next one after its work, as if it put back.
     """
-    takes = np.flatnonzero(np.isin(rule, _TAKES))
+    takes = np.flatnonzero(np.isin(rule, _QUEUE_RULES))
     stacks, at = numbered(stack[takes])
     is_ring = np.array([serves_ring([each[:2] for each in data.frames(int(number))]) for number in stacks], dtype=bool)
     takes = takes[~is_ring[at]]

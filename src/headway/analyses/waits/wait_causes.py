@@ -212,14 +212,14 @@ def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = N
     woke: dict[tuple[int, int], int] = {}
     order = np.argsort(blocks.waking[rows], kind="stable")
     facts = (key, blocks.thread, blocks.waker, blocks.began, blocks.waking, blocks.full)
-    for at, place, thread, waker, began, waking, gone in _one_by_one(order, rows, facts):
+    for at, place, thread, waker, began, waking, ended in _one_by_one(order, rows, facts):
         when, who, since = let_go.get((place, waker), (-1, -1, 0))
         if began >= when or (at_once_ns is not None and waking - since > at_once_ns):
             # Whom it woke first told when all could go on: who was quick may wait for the next time when it wakes the others.
             first = woke.get((place, waker), -1)
             when, who = first if began < first else waking, waker
             woke[place, waker] = when
-        let_go[place, thread] = when, who, gone
+        let_go[place, thread] = when, who, ended
         found[at] = who
     return found
 

@@ -86,14 +86,14 @@ class Evidence:
         """
         thread = threads[0] if threads else -1
         if cause == causes.SERIAL:
-            told = self._serial(thread, threads[:MOST_NAMESAKES], window)
+            found = self._serial(thread, threads[:MOST_NAMESAKES], window)
         elif cause in (causes.GC, causes.SAFEPOINT, causes.START, causes.END):
-            told = self._phases(cause, window)
+            found = self._phases(cause, window)
         elif cause in self._by_cause:
-            told = self._by_cause[cause](cause, key, thread, window)
+            found = self._by_cause[cause](cause, key, thread, window)
         else:
-            told = [], {}
-        return tuple(text.removesuffix(".") for text in told[0]), told[1]
+            found = [], {}
+        return tuple(text.removesuffix(".") for text in found[0]), found[1]
 
     # --- waits ---------------------------------------------------------------------------------------------------------
 
