@@ -1,4 +1,4 @@
-"""Finds the steps of a run that wait during some waits that the JVM or the kernel tells of."""
+"""Finds the steps of a run whose waits are waits that the JVM or the kernel recorded."""
 
 from __future__ import annotations
 

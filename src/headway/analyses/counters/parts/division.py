@@ -1,4 +1,4 @@
-"""What counts are divided by: which part of a slice falls to which thread, kind, CPU, phase, lock, region or iteration."""
+"""Divides counts: which part of a slice falls to which thread, kind, CPU, phase, lock, region or iteration."""
 
 from __future__ import annotations
 

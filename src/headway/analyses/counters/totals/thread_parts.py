@@ -1,4 +1,4 @@
-"""Totals of threads as slices, of which rows of figures are made in the same way as of a recording's slices."""
+"""Totals of whole threads in the form of slices, so that rows of figures are made of both in the same way."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _time_by_level(start: Ints, end: Ints) -> Ints:
 def limit_evidence(
     places: Places, threads: Sequence[int], window: Window
 ) -> tuple[list[str], dict[str, float | int | str | None]]:
-    """Return a sentence and figures about a limit of how many threads of a pool are at work; empty when nothing tells of one."""
+    """Return a sentence and figures about a limit of how many threads of a pool are at work; empty without sign of one."""
     found = at_once(places, threads, window) if threads and threads[0] >= 0 else None
     if found is None or found.share < _SAME:
         return [], {}
