@@ -58,7 +58,9 @@ _COLLECTION = re.compile(r"(\w*(Queue|Deque|List|Vector|Stack))$")
 _RESULTS = re.compile(
     r"(FutureTask|CompletableFuture|ForkJoinTask|CountedCompleter|AbstractExecutorService|ExecutorCompletionService"
     r"|ForkJoinPool\$\w+|StructuredTaskScope\w*|ThreadFlock|ThreadPerTaskExecutor|ProcessImpl|Process)\.\w+"
-    r"|AbstractFuture(State)?\.(get|blockingGet)|\w+\.(awaitTermination|awaitQuiescence|awaitShutdown|awaitStop|awaitClose)|Thread\.join\w*|ApplicationShutdownHooks\.\w+"
+    r"|AbstractFuture(State)?\.(get|blockingGet)|ApplicationShutdownHooks\.\w+|[\w$]+\.join|Thread\.join\w*"
+    r"|[\w$]+\.(await(Termination|Quiescence|Shutdown|Stop(ped)?|Close)|waitFor(Exit|Shutdown|Stop|Termination|End)"
+    r"|waitUntil(Stopped|ShutDown|Terminated|Closed))"
 )
 _RUNS = re.compile(
     r"[\w$]+\.(run|runAndReset|call|exec|doExec|topLevelExec|runTask)"
