@@ -23,11 +23,11 @@ from headway.analyses.lost_cores.text import (
     thread_text,
 )
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import short_place, without_package
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,8 +25,8 @@ from headway.errors import HeadwayError
 from headway.errors.message import NOTE, WARNING
 from headway.record.counters.usable import Absent, absent_notice
 from headway.report.json.counters import counters_json
-from headway.report.terminal.console import make_console
 from headway.report.terminal.counters import render_counters
+from headway.report.terminal.printing.console import make_console
 from headway.store import open_recording
 from headway.store.packing import COUNTER_GROUPS, COUNTERS
 from support.builders.counted_builder import ORIGIN_NS, CountedSlice, counted_recording

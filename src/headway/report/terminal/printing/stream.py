@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator
 from typing import IO, Any
 
-from headway.report.terminal.text import printable_lines
+from headway.report.terminal.printing.text import printable_lines
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headway.errors.message import NOTE, ONCE
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line
+from headway.report.terminal.printing.console import print_line
 
 if TYPE_CHECKING:
     from rich.console import Console

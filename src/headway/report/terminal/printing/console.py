@@ -26,7 +26,7 @@ def make_console(file: IO[str] | None = None) -> Console:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-    from headway.report.terminal.text import printable_lines
+    from headway.report.terminal.printing.text import printable_lines
 
     class PlainConsole(Console):
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -44,7 +44,7 @@ def make_console(file: IO[str] | None = None) -> Console:
 
 def print_table(console: Console, table: Table) -> None:
     """Print a table with a line before it."""
-    from headway.report.terminal.fitted import fit
+    from headway.report.terminal.printing.fitted import fit
 
     console.print()
     fit(table, console)
@@ -57,7 +57,7 @@ def print_line(console: Console, text: str, bullet: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from headway.report.terminal.text import printable
+    from headway.report.terminal.printing.text import printable
 
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text(bullet), Text(printable(text)))
