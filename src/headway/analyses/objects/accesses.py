@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices, recorded_rules
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.errors import HeadwayError, Notice
@@ -93,7 +94,7 @@ def _groups(recording: Recording, by: Grouping, rule: OwnerRule | None) -> tuple
     if by not in _KEYS:
         return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
-    of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
+    of_thread = f"any_value({short_name('t.name')}), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
     rows = f"""FROM (SELECT *, {UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])

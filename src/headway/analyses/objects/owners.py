@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
@@ -84,7 +85,7 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    names = "any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id)"
+    names = ", ".join(f"any_value({short_name(f'{each}.name')}), any_value({each}.java_id)" for each in "to")
     text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
