@@ -95,6 +95,7 @@ std::string object_options(const Options& options) {
   if (options.access_owners) text += ",access_owners=1";
   if (options.access_writers) text += ",access_writers=1";
   if (options.access_lines) text += ",access_lines=1";
+  if (options.access_nodes) text += ",access_nodes=1";
   std::string globs;
   for (const std::string& glob : options.access_scope) globs += (globs.empty() ? "" : ":") + glob;
   if (!globs.empty()) text += ",access_scope=" + percent_encode(globs);
@@ -133,6 +134,7 @@ Options parse_options(std::string_view text) {
     if (key == "access_owners") options.access_owners = on;
     if (key == "access_writers") options.access_writers = on;
     if (key == "access_lines") options.access_lines = on;
+    if (key == "access_nodes") options.access_nodes = on;
     if (key == "access_scope") options.access_scope = split(percent_decode(value));
     if (key == "sampler") options.sampler = percent_decode(value);
     if (key == "causal") options.causal = percent_decode(value);

@@ -16,6 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.short_names import short_name
+from headway.analyses.objects.nodes import nodes_by_pair
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
@@ -90,7 +91,7 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
       GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
-    found = []
+    found, nodes = [], nodes_by_pair(recording, rule)
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
         name, java_id, owner_name, owner_java_id, *counts = more
         accessor_id = java_id if java_id is not None else unnamed
@@ -105,6 +106,7 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
                 owner_id,
                 owner,
                 Counts(*counts),
+                nodes.get((pid, thread, unnamed, owner, unnamed_owner)),
             )
         )
     return tuple(found)
