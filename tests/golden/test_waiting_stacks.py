@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.waits.roles import NATIVE, native_rule
+from headway.analyses.waits.classification.roles import NATIVE, native_rule
 from headway.analyses.waits.rules import CONTENTION, IO, RULES, WORK, Wait, classify
 
 HERE = Path(__file__).resolve().parent / "waiting_stacks"

@@ -11,7 +11,7 @@ import numpy as np
 from headway.analyses.common import patterns
 from headway.analyses.critical_path.stopped import last_active, stop_of_program
 from headway.analyses.critical_path.types import NOBODY_ACTIVE
-from headway.analyses.waits.process_exit import exits
+from headway.analyses.waits.threads.process_exit import exits
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 from headway.model.names import is_main_thread

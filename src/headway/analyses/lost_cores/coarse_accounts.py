@@ -25,7 +25,7 @@ from headway.analyses.lost_cores.text import is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, Account, Loss, Place, Why
 from headway.analyses.scheduling.activity import checked_window, no_scheduling, wall_ns
 from headway.analyses.scheduling.available_cores import known_cpus
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.errors import HeadwayError, Notice
 from headway.errors.message import NOTE
 from headway.store.tables import TABLES

@@ -14,8 +14,8 @@ import numpy as np
 from headway.analyses.common.causes import SLEEP
 from headway.analyses.common.columns import places_of
 from headway.analyses.lost_cores.spots import Spot, spot
-from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import woken_to_die
+from headway.analyses.waits.tables.blocks import whole
+from headway.analyses.waits.threads.process_exit import woken_to_die
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,7 +25,7 @@ from headway.analyses.counters.parts.slices import Slices, slices
 from headway.analyses.counters.rows import Columns
 from headway.analyses.counters.sums import Sums, blocks_of
 from headway.analyses.lost_cores.text import holders_cpi_sentence
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 

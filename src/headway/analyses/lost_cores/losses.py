@@ -43,8 +43,8 @@ from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.ranking import ranked
 from headway.analyses.lost_cores.text import refused_gain_text
 from headway.analyses.lost_cores.types import IdleThreads, Loss, Place
+from headway.analyses.waits.classification.roles import OUTSIDE
 from headway.analyses.waits.resources import of_phaser
-from headway.analyses.waits.roles import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

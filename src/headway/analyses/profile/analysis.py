@@ -45,7 +45,7 @@ from headway.analyses.stacks.sources import (
 from headway.analyses.stacks.table import StackTable, load_stacks
 from headway.analyses.stacks.tree import build_tree
 from headway.analyses.stacks.types import COUNT, Frame, Profile, ThreadWeight
-from headway.analyses.waits import blocks
+from headway.analyses.waits.tables import blocks
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import COUNTED, PROGRAM
 from headway.model.near_names import nearest_first

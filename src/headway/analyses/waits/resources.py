@@ -25,8 +25,8 @@ from headway.analyses.waits.rules import RULES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct
-from headway.analyses.waits import blocks
+from headway.analyses.waits.classification.sites import lines_of, sites_of
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import lines_of, sites_of
+from headway.analyses.waits.tables import blocks
 from headway.analyses.whatif.waiting_steps import waiting_steps
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.analyses.whatif.types import QueueChange
     from headway.store import Recording
 

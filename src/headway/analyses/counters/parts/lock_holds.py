@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import numbered
-from headway.analyses.waits.blocks import has_locks
 from headway.analyses.waits.object_names import display
-from headway.analyses.waits.thread_states import Scale
-from headway.analyses.waits.timelines import intervals
+from headway.analyses.waits.tables.blocks import has_locks
+from headway.analyses.waits.threads.thread_states import Scale
+from headway.analyses.waits.threads.timelines import intervals
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:

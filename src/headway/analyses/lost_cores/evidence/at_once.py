@@ -22,8 +22,8 @@ import numpy as np
 
 from headway.analyses.common.units import percent
 from headway.analyses.critical_path.path_threads import load_threads
-from headway.analyses.waits.periodic_threads import POOLS
-from headway.analyses.waits.roles import CONSUMER, POOL_WORKER, ROLES
+from headway.analyses.waits.classification.periodic_threads import POOLS
+from headway.analyses.waits.classification.roles import CONSUMER, POOL_WORKER, ROLES
 from headway.analyses.waits.rules import RULES
 from headway.errors.plurals import counted
 

@@ -19,8 +19,8 @@ import numpy as np
 from headway.analyses.common import memory
 from headway.analyses.common.columns import numbered_texts, shared_texts
 from headway.analyses.common.notices import OBJECTS_LEFT
-from headway.analyses.waits.block_rows import KINDS, whole
 from headway.analyses.waits.object_names import SLEEP, display
+from headway.analyses.waits.tables.block_rows import KINDS, whole
 from headway.errors import Notice
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from headway.analyses.waits.rules import Wait
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]

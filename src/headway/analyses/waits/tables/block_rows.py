@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from headway.analyses.common import memory
-from headway.analyses.waits.acquisitions import waits_of
+from headway.analyses.waits.tables.acquisitions import waits_of
 from headway.model.kinds import BLOCKER_KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.acquisitions import WholeWaits
+    from headway.analyses.waits.tables.acquisitions import WholeWaits
     from headway.store import Recording
 
     Bools = NDArray[np.bool_]

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.waits.block_rows import KINDS
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.tables.block_rows import KINDS
+from headway.analyses.waits.threads.thread_states import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.block_rows import Blocks
+    from headway.analyses.waits.tables.block_rows import Blocks
 
     Ints = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ Assumes    a thread that stands in a native call near its run() is there again a
 Wrong when a thread reads its peer's answer within three frames of run(), in a program that also accepts connections, and by no
            client of the JDK: that counts as waiting for a request.
 
-To ask whether a block loses nothing: `IS_IDLE[sites.rule]` (by waits.sites), or `is_idle(rule)`.
+To ask whether a block loses nothing: `IS_IDLE[sites.rule]` (by classification.sites), or `is_idle(rule)`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Method     each object gets a timeline of holders. Holds that were seen whole co
            waited for since the waking before, but not from before it last had nothing to do (an idle pool worker holds
            nothing). A virtual thread that leaves its carrier says whether it has the monitor that it last waited for. Between
            a release and the next acquire nobody holds: `handoff`. Then every stretch of the timeline is cut at the changes of
-           state of its holder (waits.thread_states) and counted once for each
+           state of its holder (threads.thread_states) and counted once for each
            thread that waits then; GC pauses come before everything else.
 Sums       exact: over all holders and states, to the ns, the time waited.
 Assumes    one holder at a time. Of a semaphore, or of readers, it is the one whose release let the next waiter go on.
@@ -24,15 +24,15 @@ import numpy as np
 from headway.analyses.common.columns import distinct
 from headway.analyses.common.intervals import Spans
 from headway.analyses.scheduling.slice_chunks import Backwards, slice_chunks
-from headway.analyses.waits.blocks import has_all_waits
-from headway.analyses.waits.thread_states import BLOCKED, GC_PAUSE, HANDOFF, UNKNOWN, Scale, StatesOf, pauses
-from headway.analyses.waits.unmounted_owners import owned_while_unmounted
+from headway.analyses.waits.tables.blocks import has_all_waits
+from headway.analyses.waits.threads.thread_states import BLOCKED, GC_PAUSE, HANDOFF, UNKNOWN, Scale, StatesOf, pauses
+from headway.analyses.waits.threads.unmounted_owners import owned_while_unmounted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.thread_states import Pauses, States
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.threads.thread_states import Pauses, States
 
     Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]

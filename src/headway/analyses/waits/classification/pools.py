@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import numbered_pairs
-from headway.analyses.waits.polls import helpers
+from headway.analyses.waits.classification.polls import helpers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]

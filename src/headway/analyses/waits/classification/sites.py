@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_pairs
-from headway.analyses.waits.blocks import KINDS
-from headway.analyses.waits.periodic_threads import with_periodic
-from headway.analyses.waits.polls import polls
-from headway.analyses.waits.pools import of_pools
+from headway.analyses.waits.classification.periodic_threads import with_periodic
+from headway.analyses.waits.classification.polls import polls
+from headway.analyses.waits.classification.pools import of_pools
 from headway.analyses.waits.rules import OTHER, PUT_BACK, RULES, TIMED_WAIT, Rule, Wait, classify, serves_ring
-from headway.analyses.waits.wait_stacks import frame_text
+from headway.analyses.waits.tables.blocks import KINDS
+from headway.analyses.waits.tables.wait_stacks import frame_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
 

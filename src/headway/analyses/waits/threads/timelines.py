@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.threads.thread_states import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_texts
-from headway.analyses.waits.polls import helpers
-from headway.analyses.waits.process_exit import NEVER, exits
+from headway.analyses.waits.classification.polls import helpers
 from headway.analyses.waits.rules import PERIODIC, RULES, WORK, Wait
+from headway.analyses.waits.threads.process_exit import NEVER, exits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import Blocks, LockData
+    from headway.analyses.waits.tables.blocks import Blocks, LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

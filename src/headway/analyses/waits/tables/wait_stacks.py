@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import shared_texts
-from headway.analyses.waits.block_rows import whole
 from headway.analyses.waits.object_names import is_jdk, is_of_locks, is_proxy
 from headway.analyses.waits.rules import Wait
+from headway.analyses.waits.tables.block_rows import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

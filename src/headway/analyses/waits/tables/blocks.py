@@ -18,10 +18,10 @@ from headway.analyses.common import memory
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.common.notices import WAITS_LEFT
 from headway.analyses.scheduling.activity import checked_window
-from headway.analyses.waits import block_rows
-from headway.analyses.waits.block_rows import KINDS, Blocks, whole
-from headway.analyses.waits.object_rows import Blockers, read_blockers
-from headway.analyses.waits.wait_stacks import WaitStacks
+from headway.analyses.waits.tables import block_rows
+from headway.analyses.waits.tables.block_rows import KINDS, Blocks, whole
+from headway.analyses.waits.tables.object_rows import Blockers, read_blockers
+from headway.analyses.waits.tables.wait_stacks import WaitStacks
 from headway.errors import HeadwayError, Notice
 from headway.model.names import may_have_virtual_threads, name_by_id, virtual_name
 
