@@ -24,7 +24,7 @@ MOST_OF_MEDIAN, MOST_OF_WORST = 3.0, 6.0
 ROUNDS, QUICK_ROUNDS = 5, 2
 PERCENT, QUICK_PERCENT = 30, 10
 LOOPS = 1_000_000
-COUNTED = ("accesses", "accesses,owners", "accesses --owner last-writer", "accesses,lines")
+COUNTED = ("accesses", "accesses,owners", "accesses --owner last-writer", "accesses,lines", "accesses,nodes")
 NAMES = ("sunflow", "h2", "xalan", "luindex", "lusearch")
 LOOP = """
 public class Loop {

@@ -196,22 +196,22 @@ CASES: dict[str, Case] = {
         _lucene(), _lucene("apart"), ("--faster", "IndexWriter.mergeMiddle=0%"), METHODS, by_others=True
     ),
     "javac: few collections": Case(
-        _javac(*_SMALL), _javac(*_LARGER, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+        _javac(*_SMALL), _javac(*_LARGER, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "javac: a heap for all": Case(
-        _javac(*_SMALL), _javac(*_FOR_ALL, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True
+        _javac(*_SMALL), _javac(*_FOR_ALL, "-Xms3g", "-Xmx3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "xalan: few collections": Case(
-        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "xalan: a heap for all": Case(
-        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
+        _bench("xalan", 20, *_SMALL), _bench("xalan", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "jython: few collections": Case(
-        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_LARGER, heap="3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "jython: a heap for all": Case(
-        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True
+        _bench("jython", 20, *_SMALL), _bench("jython", 20, *_FOR_ALL, heap="3g"), ("--no-gc",), by_others=True, cause="gc_pause"
     ),
     "sunflow: two CPUs to one": Case(
         _bench("sunflow", 40), _bench("sunflow", 40), ("--cores", "1"), (), (2, 1), by_others=True

@@ -60,12 +60,15 @@ class AgentBuilder {
   void take(const hw_record* record, uint64_t offset) {
     if (record->ts_ns < 0 || record->ts_ns > kLatest || !is_id(record->tid)) return;
     out_.last_ns = std::max<int64_t>(out_.last_ns, record->ts_ns);
-    const uint64_t of_objects =
-        out_.allocations.cost_of(record) + out_.accesses.cost_of(record) + out_.lines.cost_of(record);
+    const uint64_t of_objects = out_.allocations.cost_of(record) + out_.accesses.cost_of(record) +
+                                out_.lines.cost_of(record) + out_.nodes.cost_of(record);
     if (!room_.take(cost_of(record) + locks_.cost_of(record) + of_objects)) return lose();
     take_valid(record);
     locks_.take(record, offset);
-    if (!out_.allocations.take(record) || !out_.accesses.take(record) || !out_.lines.take(record)) lose();
+    if (!out_.allocations.take(record) || !out_.accesses.take(record) || !out_.lines.take(record) ||
+        !out_.nodes.take(record)) {
+      lose();
+    }
   }
 
   // Chunks are by thread, so ends, starts and the parts of long values may come in any order.
@@ -280,6 +283,7 @@ AgentFile read_agent_file(const std::string& path, LockRecords* locks, RecordRoo
   locks->finish();
   file.accesses.finish(&file.allocations);
   file.lines.finish(&file.allocations);
+  file.nodes.finish(&file.allocations);
   file.allocations.finish(*locks);
   return file;
 }

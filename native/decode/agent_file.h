@@ -9,6 +9,7 @@
 #include "decode/allocation_records.h"
 #include "decode/line_records.h"
 #include "decode/lock_records.h"
+#include "decode/node_records.h"
 #include "decode/record_room.h"
 #include "wire/records.h"
 
@@ -59,6 +60,7 @@ struct AgentFile {
   AllocationRecords allocations;
   AccessRecords accesses;
   LineRecords lines;
+  NodeRecords nodes;
 };
 
 // Reads one agent-<pid>.spool; a damaged one gives what could be read. Its records of locks go into `locks`. What there

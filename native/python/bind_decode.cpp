@@ -154,6 +154,21 @@ nb::dict lines_of(const LineRecords& records) {
   return out;
 }
 
+nb::dict nodes_of(const NodeRecords& records) {
+  const auto& rows = records.rows;
+  nb::dict out;
+  out["java_id"] = column(rows, [](const NodeRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["class"] = column(rows, [](const NodeRow& r) { return r.class_name; });
+  out["owner_id"] = column(rows, [](const NodeRow& r) { return static_cast<int64_t>(r.owner_id); });
+  out["type"] = column(rows, [](const NodeRow& r) { return static_cast<int32_t>(r.type); });
+  out["kind"] = column(rows, [](const NodeRow& r) { return static_cast<int32_t>(r.kind); });
+  out["cpu_node"] = column(rows, [](const NodeRow& r) { return static_cast<int32_t>(r.cpu_node); });
+  out["page_node"] = column(rows, [](const NodeRow& r) { return static_cast<int32_t>(r.page_node); });
+  out["samples"] = column(rows, [](const NodeRow& r) { return static_cast<int64_t>(r.samples); });
+  out["accesses"] = column(rows, [](const NodeRow& r) { return static_cast<int64_t>(r.accesses); });
+  return out;
+}
+
 nb::list agents(const Decoder& decoder) {
   nb::list out;
   for (const AgentFile& file : decoder.agents()) {
@@ -185,6 +200,7 @@ nb::list agents(const Decoder& decoder) {
     agent["allocations"] = allocations_of(file.allocations);
     agent["accesses"] = accesses_of(file.accesses);
     agent["lines"] = lines_of(file.lines);
+    agent["nodes"] = nodes_of(file.nodes);
     out.append(agent);
   }
   return out;

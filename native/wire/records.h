@@ -108,6 +108,9 @@ enum hw_type {
   HW_LINE_WRITES = 58,
   HW_LINE_SHARE = 59,
   HW_ACCESS_WINDOW = 63,
+  HW_ACCESS_NODES = 64,
+  HW_ACCESS_NODE_PAIR = 65,         // hw_access_nodes once more, by the thread that allocated the object
+  HW_ACCESS_NODE_WRITER_PAIR = 66,  // by the one that wrote to it last
 };
 
 struct hw_record {
@@ -485,6 +488,24 @@ struct hw_access_window {
   hw_u32 block;
   hw_u32 reserved;
   hw_u64 sums[HW_WINDOW_SUMS];
+};
+
+// --- accesses by memory node (docs/decisions/0021-access-nodes.md) -----------------------------------------------------
+// Samples of accesses, by the node of the CPU and that of the page: sums, of two with the same keys the one with more
+// samples is the later one.
+#define HW_UNKNOWN_NODE 0xFFFF
+
+struct hw_access_nodes {
+  struct hw_record head;  // its type says what `of` is
+  hw_u64 java_id;         // HW_MANY_THREADS, HW_VIRTUAL_THREADS
+  hw_u64 of;    // the class whose code it is: hw_java_class; of pairs the owner's java_id, as in hw_access_pair
+  hw_u16 kind;  // one of HW_OWNED_KINDS
+  hw_u16 cpu_node;
+  hw_u16 page_node;  // HW_UNKNOWN_NODE: the page was not there, or on its way
+  hw_u16 reserved;
+  hw_u64 samples;
+  hw_u64
+      accesses;  // that these samples stand for, each counted: those of its thread, class and kind since the sample before
 };
 
 // --- writes by cache lines (docs/decisions/0020-cache-lines.md) -------------------------------------------------------

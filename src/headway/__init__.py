@@ -1,4 +1,4 @@
-"""headway: how parallel a JVM program really is, and what it would gain from more cores.
+"""headway: where the cores of a JVM program went, and what would bring them back.
 
 The folders follow the way of the data: record, store, analyses, report; cli on top, model and errors below.
 """

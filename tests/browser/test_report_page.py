@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from headway.report.html import build_payload, render_html
 from headway.report.html.page import write_page
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 from headway.store import open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import MARKUP_NAME, ONE_THREAD, Shape, make

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from docs_blocks import ROOT, blocks
 
+from support.drivers.busy_machine import AHEAD, TRIES
+
 pytestmark = [pytest.mark.root]
 PAGE = ROOT / "docs" / "how-to" / "compare-cores.md"
 HERE = str(Path(__file__).relative_to(ROOT))
@@ -141,26 +143,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_change_that_the_page_asks_for_is_known_and_predicted_or_refused_for_a_busy_machine(folder: Path) -> None:
+def is_predicted(command: str, folder: Path) -> bool:
+    """Run a command of the page ahead of other programs; return whether it predicts something, and check why it does not."""
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, **AHEAD
+    )
+    said = f"{command}\n{(done.stdout + done.stderr)[-3000:]}"
+    if done.returncode:
+        assert "whatif" in command, said
+        assert done.returncode == 1, said
+        assert done.stderr.startswith(OF_A_BUSY_MACHINE), said
+        return False
+    if "whatif" not in command or PREDICTED.search(done.stdout) is not None:
+        return "whatif" in command
+    reason = REFUSED.search(done.stdout)
+    assert reason is not None, said
+    assert reason[1] in OF_A_BUSY_MACHINE, said
+    return False
+
+
+def test_every_change_that_the_page_asks_for_is_known_and_predicted_or_refused_for_a_busy_machine(folder: Path) -> None:
     commands = [line for block in blocks(PAGE) if block.run_by == HERE for line in block.text.splitlines() if line]
     assert sum("whatif" in each for each in commands) == 9
-    for command in commands:
-        done = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        said = f"{command}\n{(done.stdout + done.stderr)[-3000:]}"
-        if done.returncode:
-            assert "whatif" in command, said
-            assert done.returncode == 1, said
-            assert done.stderr.startswith(OF_A_BUSY_MACHINE), said
-        elif "whatif" in command and PREDICTED.search(done.stdout) is None:
-            reason = REFUSED.search(done.stdout)
-            assert reason is not None, said
-            assert reason[1] in OF_A_BUSY_MACHINE, said
+    predicted: set[str] = set()
+    for attempt in range(TRIES):
+        again = " --force" if attempt else ""
+        predicted |= {
+            each for each in commands if is_predicted(each.replace("headway record", f"headway record{again}"), folder)
+        }
+        if predicted:
+            break
+    assert predicted, "the page's program can't be replayed"

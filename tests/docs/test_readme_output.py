@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from headway.analyses.common.causes import TITLES
-from headway.report.terminal.console import make_console
 from headway.report.terminal.lost_cores import LINES, render_account
+from headway.report.terminal.printing.console import make_console
 from support.builders.account_builder import account
 
 README = Path(__file__).parents[2] / "README.md"

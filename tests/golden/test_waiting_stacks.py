@@ -1,5 +1,5 @@
 """Real stacks of every kind of waiting on JDK 17 and 25 (waiting_stacks/Stacks.java printed them), and of a Tomcat, a Kafka
-broker, a Spark driver and a Hazelcast member (servers.txt, as headway recorded them): each finds its rule."""
+broker, a Spark driver, a Hazelcast member and a Dropwizard (servers.txt, as headway recorded them): each finds its rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.waits.roles import NATIVE, native_rule
+from headway.analyses.waits.classification.roles import NATIVE, native_rule
 from headway.analyses.waits.rules import CONTENTION, IO, RULES, WORK, Wait, classify
 
 HERE = Path(__file__).resolve().parent / "waiting_stacks"

@@ -21,6 +21,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[numa_guest.N
         pytest.skip(lacks)
     folder = tmp_path_factory.mktemp("numa")
     compile_java(folder, PROGRAMS / "NodeWork.java")
+    compile_java(folder, PROGRAMS / "NodeAccesses.java")
     command = ["gcc", "-O1", "-pthread", "-o", str(folder / "touches"), str(PROGRAMS / "touches_on_cpus.c")]
     subprocess.run(command, check=True, timeout=120)
     python = numa_guest.REPOSITORY / ".venv" / "bin" / "python"

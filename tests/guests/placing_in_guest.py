@@ -5,6 +5,7 @@ Where threads and pages are is read here, from /proc and by move_pages(2), not b
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +42,27 @@ def java(classes: str, log: Path, end: Path, *more: str) -> list[str]:
     return ["java", *options, "-cp", classes, "NodeWork", str(log), str(end)]
 
 
-def started(command: list[str], log: Path, policy: int = 0, nodes: int = 0) -> subprocess.Popen[bytes]:
-    """Start the program with a policy of memory, and wait until it works."""
+@contextlib.contextmanager
+def policy_of_memory(policy: int, nodes: int = 0) -> Iterator[None]:
+    """Have processes that are started meanwhile take their memory from these nodes, a bit each."""
 
-    def memory() -> None:
+    def put(policy: int, nodes: int) -> None:
         mask = ctypes.c_ulong(nodes)
         assert _LIBC.syscall(_SET_MEMPOLICY, policy, ctypes.byref(mask) if nodes else None, 64 if nodes else 0) == 0
 
+    put(policy, nodes)
+    try:
+        yield
+    finally:
+        put(0, 0)
+
+
+def started(command: list[str], log: Path, policy: int = 0, nodes: int = 0) -> subprocess.Popen[bytes]:
+    """Start the program with a policy of memory, and wait until it works."""
+
     log.touch()
-    process = subprocess.Popen(command, preexec_fn=memory, stdin=subprocess.DEVNULL)
+    with policy_of_memory(policy, nodes):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     eventually(lambda: log.read_text().count("\n") > 10)
     return process
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from guests import accessing_in_guest as accessing
 from guests import counting_in_guest as counting
 from guests import mapping_in_guest as mapping
 from guests import placing_in_guest as placing
@@ -18,7 +19,7 @@ from support.drivers.guest_stages import serve
 STAGES = (placing.memory, placing.shared, placing.balanced, placing.changes)
 STAGES_OF_FOLDER = (
     *(placing.placed, placing.looked_at, placing.recorded, placing.memory_of_a_jvm, mapping.mapped),
-    *(counting.unplugged, counting.plugged_in),
+    *(counting.unplugged, counting.plugged_in, accessing.accessed),
 )
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headway.analyses.common.intervals import Spans
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.time_windows import TimeWindows
+from headway.analyses.counters.parts.time_windows import TimeWindows
 from headway.analyses.counters.types import Counters, Figure
 from headway.store import open_recording
 from support.builders.counted_builder import ORIGIN_NS, CountedSlice, Summed, counted_recording, sums

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses.counters import mounts as mounts_module
 from headway.analyses.counters.analysis import counters
+from headway.analyses.counters.parts import mounts as mounts_module
 from headway.analyses.counters.types import Counters
 from headway.store import open_recording
 from support.builders.counted_builder import CountedSlice, counted_recording

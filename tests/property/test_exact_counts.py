@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headway.analyses.common.intervals import Spans
 from headway.analyses.counters.layout import Layout
-from headway.analyses.counters.slices import Slices
+from headway.analyses.counters.parts.slices import Slices
 from headway.analyses.counters.types import CountedGroup, Row
 from headway.analyses.regions.exact_counts import ExactCounts
 

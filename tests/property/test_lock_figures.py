@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from headway.analyses.locks.analysis import locks
 from headway.analyses.locks.metrics import grouped_sums, metrics, nearest_rank
 from headway.analyses.locks.types import Lock
-from headway.analyses.waits.sites import fill_stacks
-from headway.analyses.waits.thread_states import DOING, Scale
+from headway.analyses.waits.classification.sites import fill_stacks
+from headway.analyses.waits.threads.thread_states import DOING, Scale
 from headway.model.lock_sums import LockSums
 from headway.report.json.locks import locks_json
 from headway.store import Recording, open_recording, writer

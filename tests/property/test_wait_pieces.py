@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headway.analyses.waits import lock_pieces, pieces
 from headway.analyses.waits.pieces import Waits
-from headway.analyses.waits.timelines import timeline
+from headway.analyses.waits.threads.timelines import timeline
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread

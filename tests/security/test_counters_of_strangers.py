@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headway.analyses.counters import time_windows
 from headway.analyses.counters.analysis import counters
+from headway.analyses.counters.parts import time_windows
 from headway.analyses.regions.counted import counters_by_iteration
 from headway.errors import HeadwayError
 from headway.model.iterations import GC, MARKER, IterationMarks

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headway.analyses.waits import blocks
+from headway.analyses.waits.tables import blocks
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.manifest import read_manifest, write_manifest

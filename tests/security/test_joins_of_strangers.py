@@ -11,7 +11,7 @@ import pytest
 
 from headway.analyses.causal import data
 from headway.analyses.scheduling import gc_times
-from headway.analyses.waits.process_exit import parents
+from headway.analyses.waits.threads.process_exit import parents
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.reader import Recording

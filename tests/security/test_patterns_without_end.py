@@ -17,7 +17,8 @@ from headway.analyses.common import patterns
 from headway.analyses.profile import cpu_time
 from headway.analyses.profile.analysis import profile
 from headway.analyses.stacks import labels
-from headway.analyses.waits import roles, rules
+from headway.analyses.waits import rules
+from headway.analyses.waits.classification import roles
 from headway.analyses.whatif import pools
 from headway.errors import HeadwayError
 from headway.store import open_recording

@@ -14,8 +14,8 @@ from headway.analyses.critical_path import stopped, timed_senders, walk
 from headway.analyses.critical_path.path_threads import PathThreadTable
 from headway.analyses.scheduling.other_processes import _alive
 from headway.analyses.scheduling.threads import threads
-from headway.analyses.waits import process_exit
-from headway.analyses.waits.process_exit import NEVER, Exit
+from headway.analyses.waits.threads import process_exit
+from headway.analyses.waits.threads.process_exit import NEVER, Exit
 from headway.analyses.waits.wait_causes import _ends_of_threads, _nearest_end
 from headway.store import Recording, open_recording
 from support.builders import synthetic

@@ -86,6 +86,10 @@ def accesses(path: Path) -> Path:
     place = {"pid": 100, "thread_id": 0, "java_id": 1, "field": "C0.a", "writes": 9}
     other = {"other_thread_id": 1, "other_java_id": 2, "other_field": "C0.b", "distance": "line", "same_object": True}
     tables |= {"line_write": [{**place, "field_offset": 16}], "line_share": [{**place, **other}]}
+    nodes = {"kind": "tuple_reads", "cpu_node": 0, "page_node": 1, "samples": 2, "accesses": 2000}
+    tables |= {"access_node": [{**each, **nodes} for each in of_class]}
+    of_pair = {"pid": 100, "thread_id": 0, "java_id": 1, "owner_thread_id": 1, "owner_java_id": 2, "rule": "allocator"}
+    tables |= {"access_node_pair": [{**of_pair, **nodes}]}
     asked = {"interval_bytes": 0, "sites": True, "jvms": [{"pid": 100, "interval_bytes": 0}]}
     return write_rows(path, tables, WALL, objects=asked, accesses={"jvms": []})
 

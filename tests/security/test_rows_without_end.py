@@ -17,8 +17,8 @@ from headway.analyses.locks.lazy_rows import LazyRows
 from headway.analyses.scheduling import threads as threads_module
 from headway.analyses.scheduling.lanes import lanes
 from headway.analyses.scheduling.threads import threads
-from headway.analyses.waits import blocks
-from headway.analyses.waits.sites import line_of, sites_of
+from headway.analyses.waits.classification.sites import line_of, sites_of
+from headway.analyses.waits.tables import blocks
 from headway.report.json import locks as json_of_locks
 from headway.report.terminal import locks as locks_on_terminal
 from headway.report.terminal import threads as threads_on_terminal

@@ -27,7 +27,7 @@ from headway.model.lock_sums import LockSums
 from headway.record.live import live_locks
 from headway.report.export.cells import FORMULA
 from headway.report.terminal import make_console, print_notices
-from headway.report.terminal.text import printable, printable_lines
+from headway.report.terminal.printing.text import printable, printable_lines
 from support.builders import causal_builder, recording_builder, sample_builder, sweep_builder
 from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.edited_manifest import edit

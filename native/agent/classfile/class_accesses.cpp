@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostCompiled = 8000;
 constexpr size_t kFarthestJump = 32767;
 constexpr size_t kMostBytes = 12;  // of what is inserted at one place for one purpose
-constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2, kMoreStackWithLines = 3;
+constexpr uint16_t kMoreStack = 1, kMoreStackWithOwners = 2, kMoreStackWithPlaces = 3;
 
 enum Opcodes : uint8_t {
   kSipush = 17,
@@ -49,8 +49,13 @@ std::vector<uint8_t> copy_of_object(const ObjectTouch& touch) {
   }
 }
 
+bool is_of_element(const ObjectTouch& touch) {
+  return touch.kind == Access::kArrayRead || touch.kind == Access::kArrayWrite;
+}
+
 // The same, with the index of an element above it.
 std::vector<uint8_t> copy_of_place(const ObjectTouch& touch) {
+  if (touch.kind == Access::kArrayRead) return {kDup2};
   if (touch.kind != Access::kArrayWrite) return copy_of_object(touch);
   return touch.is_wide ? std::vector<uint8_t>{kDup2X2, kPop2, kDup2X2} : std::vector<uint8_t>{kDupX2, kPop, kDup2X1};
 }
@@ -68,10 +73,15 @@ class Calls {
   }
 
   std::vector<uint8_t> wrote(const ObjectTouch& touch, int32_t place) {
-    const bool is_element = touch.kind == Access::kArrayWrite;
-    const uint16_t called = is_element ? method(wrote_element_, "wroteElement", "(Ljava/lang/Object;II)V")
-                                       : method(wrote_field_, "wroteField", "(Ljava/lang/Object;I)V");
+    const uint16_t called = is_of_element(touch) ? method(wrote_element_, "wroteElement", kOfElement)
+                                                 : method(wrote_field_, "wroteField", kOfField);
     return padded(copy_of_place(touch), place, called);
+  }
+
+  std::vector<uint8_t> sample(const ObjectTouch& touch, int32_t row) {
+    const uint16_t called = is_of_element(touch) ? method(sample_element_, "sampleElement", kOfElement)
+                                                 : method(sample_field_, "sampleField", kOfField);
+    return padded(copy_of_place(touch), row, called);
   }
 
   std::vector<uint8_t> unnoted() { return padded({}, {}, method(unnoted_, "unnoted", "()V")); }
@@ -84,6 +94,8 @@ class Calls {
   }
 
  private:
+  static constexpr std::string_view kOfElement = "(Ljava/lang/Object;II)V", kOfField = "(Ljava/lang/Object;I)V";
+
   static std::vector<uint8_t> padded(std::vector<uint8_t> out, std::optional<int32_t> number, uint16_t called) {
     Writer writer(out);
     if (number) {
@@ -108,7 +120,7 @@ class Calls {
   NewConstants added_;
   std::string_view hook_class_;
   uint16_t owner_ = 0, count_ = 0, touch_ = 0, unnoted_ = 0, made_ = 0, made_all_ = 0;
-  uint16_t wrote_field_ = 0, wrote_element_ = 0;
+  uint16_t wrote_field_ = 0, wrote_element_ = 0, sample_field_ = 0, sample_element_ = 0;
 };
 
 // What is to be counted in a method.
@@ -118,6 +130,7 @@ struct Plan {
   bool lacks_room = false;  // for notes of who writes
   std::vector<PlacedWrite> writes{};
   uint32_t unplaced_writes = 0;  // for want of room
+  std::vector<ObjectTouch> samples{};
 };
 
 bool stays_compiled(size_t before, size_t inserted) {
@@ -164,17 +177,32 @@ void plan_lines(const ClassParts& parts, const MethodAt& method, Plan& plan) {
   }
 }
 
+// Adds the calls at which accesses are sampled, if there is room for all of them.
+void plan_nodes(const ClassParts& parts, const MethodAt& method, Plan& plan) {
+  std::vector<ObjectTouch> samples = owner_sites(parts, method).touches;
+  const size_t others =
+      plan.sites.touches.size() + plan.sites.made.size() + plan.pieces.pieces.size() + plan.writes.size() + 1;
+  const bool fits = method.code.code.size() + (others + samples.size()) * kMostBytes <= kMostCompiled;
+  if (fits) plan.samples = std::move(samples);
+}
+
+// What is to be put into a class.
+struct Wanted {
+  bool owners = false, lines = false, nodes = false;
+};
+
 // Of all methods; none: the class is malformed.
-std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, bool with_owners, bool with_lines) {
+std::optional<std::vector<Plan>> plans_of(const ClassParts& parts, const Wanted& wanted) {
   std::vector<Plan> found;
   for (const MethodAt& method : parts.methods) {
     if (method.attribute_at == 0) {
       found.emplace_back();
       continue;
     }
-    std::optional<Plan> plan = plan_of(parts, method, with_owners);
+    std::optional<Plan> plan = plan_of(parts, method, wanted.owners);
     if (!plan) return std::nullopt;
-    if (with_lines) plan_lines(parts, method, *plan);
+    if (wanted.lines) plan_lines(parts, method, *plan);
+    if (wanted.nodes) plan_nodes(parts, method, *plan);
     found.push_back(std::move(*plan));
   }
   return found;
@@ -204,10 +232,8 @@ std::vector<WritePlace> places_of(std::span<const Plan> methods) {
 struct Counting {
   const ClassParts& parts;
   std::span<const AccessCounts> counters;
-  int32_t first_counter;
-  std::optional<int32_t> first_row;
   std::span<const WritePlace> places;
-  std::optional<int32_t> first_place;
+  AccessNumbers numbers;
   Calls calls;
   std::vector<NewCode> codes{};
 };
@@ -226,14 +252,20 @@ std::vector<Inserted> inserted_in(Counting& counting, const MethodAt& method, co
   }
   for (const AccessPiece& piece : plan.pieces.pieces) {
     const auto counter = std::ranges::find(counting.counters, piece.counts) - counting.counters.begin();
-    put(piece.end, true, counting.calls.count(counting.first_counter + static_cast<int32_t>(counter)));
+    put(piece.end, true, counting.calls.count(counting.numbers.first_counter + static_cast<int32_t>(counter)));
+  }
+  // Before the owner is noted that a write gives the object.
+  for (const ObjectTouch& touch : plan.samples) {
+    put(touch.at, false,
+        counting.calls.sample(touch, *counting.numbers.first_node_row + static_cast<int32_t>(touch.kind)));
   }
   for (const ObjectTouch& touch : plan.sites.touches) {
-    put(touch.at, false, counting.calls.touch(touch, *counting.first_row + static_cast<int32_t>(touch.kind)));
+    put(touch.at, false, counting.calls.touch(touch, *counting.numbers.first_row + static_cast<int32_t>(touch.kind)));
   }
   for (const PlacedWrite& write : plan.writes) {
     const auto place = std::ranges::find(counting.places, write.place) - counting.places.begin();
-    put(write.touch.at, false, counting.calls.wrote(write.touch, *counting.first_place + static_cast<int32_t>(place)));
+    put(write.touch.at, false,
+        counting.calls.wrote(write.touch, *counting.numbers.first_place + static_cast<int32_t>(place)));
   }
   std::vector<Inserted> found;
   found.reserve(at.size());
@@ -269,9 +301,10 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   NewCode code{method.attributes_at, {}, method.attribute_at, {}};
   size_t bytes = 0;
   for (const Inserted& each : inserted) bytes += each.bytes.size();
-  const uint16_t more_stack = counting.first_place ? kMoreStackWithLines
-                              : counting.first_row ? kMoreStackWithOwners
-                                                   : kMoreStack;
+  const bool has_places = counting.numbers.first_place || counting.numbers.first_node_row;
+  const uint16_t more_stack = has_places                   ? kMoreStackWithPlaces
+                              : counting.numbers.first_row ? kMoreStackWithOwners
+                                                           : kMoreStack;
   const MoveOutcome outcome = stays_compiled(method.code.code.size(), bytes)
                                   ? move_code(counting.parts.file, method.code, inserted, more_stack, code.bytes)
                                   : MoveOutcome::kTooBig;
@@ -279,9 +312,9 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
   const bool is_done = outcome == MoveOutcome::kDone;
   if (is_done) counting.codes.push_back(std::move(code));
   (is_done ? result.instructions : result.left_out) += instructions;
-  if (is_done && counting.first_row) result.without_owner += without_owner;
+  if (is_done && counting.numbers.first_row) result.without_owner += without_owner;
   result.unplaced_writes += plan.unplaced_writes + (is_done ? 0 : static_cast<uint32_t>(plan.writes.size()));
-  if (counting.first_row && (!is_done || plan.lacks_room)) {
+  if (counting.numbers.first_row && (!is_done || plan.lacks_room)) {
     result.has_unnoted |= !is_done;
     result.unseen_writes += writes + static_cast<uint32_t>(std::ranges::count_if(plan.sites.touches, is_write));
   }
@@ -291,18 +324,19 @@ bool count_in(Counting& counting, const MethodAt& method, const Plan& plan, Coun
 
 }  // namespace
 
-AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners, bool with_lines) noexcept {
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners, bool with_lines,
+                        bool with_nodes) noexcept {
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return {};
-  const auto plans = plans_of(*parts, with_owners, with_lines);
+  const auto plans = plans_of(*parts, {with_owners, with_lines, with_nodes});
   if (!plans) return {};
   const bool has_owner_sites = std::ranges::any_of(
       *plans, [](const Plan& plan) { return !plan.sites.touches.empty() || !plan.sites.made.empty(); });
   return {true, parts->name, counters_of(*plans), has_owner_sites, places_of(*plans)};
 }
 
-CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
-                            std::optional<int32_t> first_row, std::optional<int32_t> first_place) noexcept {
+CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class,
+                            const AccessNumbers& numbers) noexcept {
   CountedClass result;
   const std::optional<ClassParts> parts = read_class(class_file);
   if (!parts) return result;
@@ -311,11 +345,12 @@ CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_vie
     result.outcome = InsertOutcome::kAlready;
     return result;
   }
-  const auto plans = plans_of(*parts, first_row.has_value(), first_place.has_value());
+  const auto plans = plans_of(
+      *parts, {numbers.first_row.has_value(), numbers.first_place.has_value(), numbers.first_node_row.has_value()});
   if (!plans) return result;
   const std::vector<WritePlace> places = places_of(*plans);
   const std::vector<AccessCounts> counters = counters_of(*plans);
-  Counting counting{*parts, counters, first_counter, first_row, places, first_place, {parts->file.count(), hook_class}};
+  Counting counting{*parts, counters, places, numbers, {parts->file.count(), hook_class}};
   CountedClass counted;
   for (size_t i = 0; i < parts->methods.size(); ++i) {
     if (!count_in(counting, parts->methods[i], (*plans)[i], counted)) return result;

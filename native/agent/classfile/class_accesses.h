@@ -9,6 +9,9 @@
 // `wroteElement(Object, int, int)` before them, with the object, the index and the number of what they write to
 // (write_places.h).
 //
+// Where memory nodes are asked for, accesses of objects have, besides, a call `sampleField(Object, int)` or
+// `sampleElement(Object, int, int)` before them, with the object, the index and the number of a row.
+//
 // Instructions that nothing is known about, or that leave no room, change nothing: such methods and classes are left
 // as they are, and what they do is counted as left out.
 //
@@ -36,8 +39,8 @@ struct AccessClass {
   bool has_owner_sites = false;          // with owners: something of it asks or notes whose objects are
   std::vector<WritePlace> places{};      // with lines: what its code writes to, each once
 };
-AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners = false,
-                        bool with_lines = false) noexcept;
+AccessClass accesses_of(std::span<const uint8_t> class_file, bool with_owners = false, bool with_lines = false,
+                        bool with_nodes = false) noexcept;
 
 struct CountedClass {
   InsertOutcome outcome = InsertOutcome::kMalformed;
@@ -50,11 +53,14 @@ struct CountedClass {
   uint32_t unplaced_writes = 0;   // with lines: writes to objects that others may have, without a call
   bool has_unnoted = false;       // some of them are in methods that do not call unnoted() when they begin
 };
-// `first_counter`: the number of the first of the counters of accesses_of(class_file); those after it follow. Numbers
-// are from -32,768 to 32,767.
-// `first_row`: of those of its kinds of accesses to objects, with owners.
-// `first_place`: of those of the places of accesses_of(class_file), with lines.
-CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class, int32_t first_counter,
-                            std::optional<int32_t> first_row = {}, std::optional<int32_t> first_place = {}) noexcept;
+// Each the number of the first; those after it follow. Numbers are from -32,768 to 32,767.
+struct AccessNumbers {
+  int32_t first_counter = 0;                // of the counters of accesses_of(class_file)
+  std::optional<int32_t> first_row{};       // of its kinds of accesses to objects, with owners
+  std::optional<int32_t> first_place{};     // of the places of accesses_of(class_file), with lines
+  std::optional<int32_t> first_node_row{};  // of its kinds of accesses to objects, with nodes
+};
+CountedClass count_accesses(std::span<const uint8_t> class_file, std::string_view hook_class,
+                            const AccessNumbers& numbers) noexcept;
 
 }  // namespace headway::agent

@@ -98,6 +98,7 @@ std::string object_options(const Options& options) {
   if (options.window_ms > 0 && options.window_period_ms > 0) {
     text += ",access_windows=" + std::to_string(options.window_ms) + ':' + std::to_string(options.window_period_ms);
   }
+  if (options.access_nodes) text += ",access_nodes=1";
   std::string globs;
   for (const std::string& glob : options.access_scope) globs += (globs.empty() ? "" : ":") + glob;
   if (!globs.empty()) text += ",access_scope=" + percent_encode(globs);
@@ -145,6 +146,7 @@ Options parse_options(std::string_view text) {
     if (key == "access_windows") parse_windows(value, options);
     if (key == "access_writers") options.access_writers = on;
     if (key == "access_lines") options.access_lines = on;
+    if (key == "access_nodes") options.access_nodes = on;
     if (key == "access_scope") options.access_scope = split(percent_decode(value));
     if (key == "sampler") options.sampler = percent_decode(value);
     if (key == "causal") options.causal = percent_decode(value);

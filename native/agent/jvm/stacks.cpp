@@ -87,24 +87,46 @@ uint32_t look_up_method(JNIEnv* jni, jmethodID method, uint64_t seed, uint64_t e
   return id;
 }
 
-hw_i32 line_of(const jvmtiFrameInfo& frame) {
+// Whether the bytecode before this one enters a monitor.
+bool is_after_enter(const jvmtiFrameInfo& frame) {
+  constexpr unsigned char kMonitorEnter = 0xc2;
+  jint bytes = 0;
+  unsigned char* code = nullptr;
+  if (agent().jvmti->GetBytecodes(frame.method, &bytes, &code) != JVMTI_ERROR_NONE) return false;
+  const bool is_after = frame.location > 0 && frame.location <= bytes && code[frame.location - 1] == kMonitorEnter;
+  agent().jvmti->Deallocate(code);
+  return is_after;
+}
+
+// `waits_here`: the frame is the innermost of a thread that waits. In compiled code one that enters a monitor is said to be at
+// what follows, which may be the next line; interpreted, it is at the line of `synchronized`, and so it shall be everywhere.
+hw_i32 line_of(const jvmtiFrameInfo& frame, bool waits_here) {
   if (frame.location == kNativeLocation) return kNativeLine;
   jint count = 0;
   jvmtiLineNumberEntry* lines = nullptr;
   if (agent().jvmti->GetLineNumberTable(frame.method, &count, &lines) != JVMTI_ERROR_NONE) return kUnknownLine;
-  hw_i32 line = kUnknownLine;
-  jlocation nearest = -1;
-  for (jint i = 0; i < count; ++i) {  // in no particular order, says JVMTI
-    if (lines[i].start_location > frame.location || lines[i].start_location < nearest) continue;
-    nearest = lines[i].start_location;
-    line = lines[i].line_number;
+  const auto line_at = [&](jlocation location) {
+    hw_i32 line = kUnknownLine;
+    jlocation nearest = -1;
+    for (jint i = 0; i < count; ++i) {  // in no particular order, says JVMTI
+      if (lines[i].start_location > location || lines[i].start_location < nearest) continue;
+      nearest = lines[i].start_location;
+      line = lines[i].line_number;
+    }
+    return line;
+  };
+  hw_i32 line = line_at(frame.location);
+  if (waits_here && frame.location > 0) {
+    const hw_i32 before = line_at(frame.location - 1);
+    if (before != line && is_after_enter(frame)) line = before;
   }
   agent().jvmti->Deallocate(reinterpret_cast<unsigned char*>(lines));
   return line;
 }
 
-// A stack that the first step did not know.
-uint32_t number_stack(JNIEnv* jni, const jvmtiFrameInfo* frames, jint count, uint64_t seed, uint64_t epoch) {
+// A stack that the first step did not know. `waits`: its thread waits.
+uint32_t number_stack(JNIEnv* jni, const jvmtiFrameInfo* frames, jint count, uint64_t seed, uint64_t epoch,
+                      bool waits) {
   std::array<hw_stack_frame, kMaxFrames> kept;
   uint16_t depth = 0;
   bool is_cut = count > kMaxFrames + kHookFrames;
@@ -117,7 +139,7 @@ uint32_t number_stack(JNIEnv* jni, const jvmtiFrameInfo* frames, jint count, uin
       is_cut = true;
       break;
     }
-    kept[depth] = {method, line_of(frames[i])};
+    kept[depth] = {method, line_of(frames[i], waits && i == 0)};
     hash = mix(hash, uint64_t{method} << 32 | static_cast<uint32_t>(kept[depth].line));
     ++depth;
   }
@@ -135,7 +157,7 @@ uint64_t hash_of(const jvmtiFrameInfo* frames, jint count, uint64_t seed, uint64
   return hash;
 }
 
-// The number of what the JVM gives of a stack, so many frames at most.
+// The number of what the JVM gives of a stack, so many frames at most; of a thread that waits, if it is more than one.
 uint32_t numbered_stack(JNIEnv* jni, jthread thread, jint most) {
   const ChunkFile* file = recording();
   if (file == nullptr || !tables.ready.load(std::memory_order_acquire)) return 0;
@@ -148,7 +170,7 @@ uint32_t numbered_stack(JNIEnv* jni, jthread thread, jint most) {
   const auto epoch = static_cast<uint64_t>(monotonic_ns()) >> kEpochShift;
   const uint64_t hash = hash_of(frames.data(), count, seed, epoch);
   if (const uint32_t known = tables.stacks_by_frames.find(hash)) return known;
-  const uint32_t id = number_stack(jni, frames.data(), count, seed, epoch);
+  const uint32_t id = number_stack(jni, frames.data(), count, seed, epoch, most > 1);
   if (id != 0) {
     tables.stacks_by_frames.put(hash, id);
   } else {
@@ -173,6 +195,9 @@ bool start_stacks(JNIEnv*) noexcept {
   if (tables.users.fetch_add(1) > 0) return true;
   jvmtiCapabilities wanted{};
   wanted.can_get_line_numbers = 1;  // without it lines are unknown, that is all
+  agent().jvmti->AddCapabilities(&wanted);
+  wanted = {};
+  wanted.can_get_bytecodes = 1;  // without it a monitor's line may be the next one
   agent().jvmti->AddCapabilities(&wanted);
   const ChunkFile* const file = agent().file.load(std::memory_order_acquire);
   const uint64_t file_id = file != nullptr ? file->id() : 0;

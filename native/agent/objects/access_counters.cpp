@@ -17,6 +17,9 @@ constexpr size_t kRowWords = 4;
 constexpr size_t kOwnedBytes = size_t{AccessCounters::kOwnedRows} * kRowWords * sizeof(uint64_t);
 constexpr size_t kPairBytes = size_t{AccessCounters::kForeignOwner + 1} * HW_OWNED_KINDS * sizeof(uint64_t);
 constexpr size_t kRuleWords = (kOwnedBytes + kPairBytes) / sizeof(uint64_t);
+// Behind those of both rules, where accesses are sampled: of each row how many accesses it is until the next sample, 0: there
+// was none yet, and how many that was behind the one before.
+constexpr size_t kNodeBytes = size_t{AccessCounters::kOwnedRows} * 2 * sizeof(uint64_t);
 // Behind the table of blocks: how many numbers owners have.
 constexpr size_t kSlotBytes = (size_t{AccessCounters::kSlots} + 1) * sizeof(uint64_t);
 // Words before the counters: the block's key, its owner's number, the state of its random bits; the next numbers that its
@@ -45,11 +48,12 @@ AccessCounters::~AccessCounters() {
   if (slots_ != nullptr) munmap(slots_, kSlotBytes);
 }
 
-bool AccessCounters::start(OwnerRules rules, ObjectIds* ids) noexcept {
+bool AccessCounters::start(OwnerRules rules, ObjectIds* ids, bool with_nodes) noexcept {
   const std::lock_guard locked(mutex_);
   if (slots_ != nullptr) return true;
   rules_ = rules;
   ids_ = ids;
+  has_nodes_ = with_nodes;
   nobodys_ = take_memory();
   auto* const slots = static_cast<uint64_t*>(take(kSlotBytes));
   if (nobodys_ == nullptr || slots == nullptr) return false;
@@ -79,10 +83,22 @@ std::optional<int32_t> AccessCounters::rows_of(uint32_t class_id) noexcept {
   const auto next = static_cast<uint32_t>(owned_.size()) * HW_OWNED_KINDS;
   auto found = owned_.find(class_id);
   if (found == owned_.end()) {
-    if (!rules_.any() || next >= kOwnedRows) return std::nullopt;
+    if ((!rules_.any() && !has_nodes_) || next >= kOwnedRows) return std::nullopt;
     found = owned_.emplace(class_id, next).first;
+    row_classes_.push_back(class_id);
   }
   return static_cast<int32_t>(found->second) - kMiddle;
+}
+
+uint32_t AccessCounters::class_of_row(int32_t row) noexcept {
+  const std::lock_guard locked(mutex_);
+  const size_t place = static_cast<size_t>(row + kMiddle) / HW_OWNED_KINDS;
+  return place < row_classes_.size() ? row_classes_[place] : 0;
+}
+
+uint64_t AccessCounters::id_of_owner(uint32_t owner) noexcept {
+  const std::lock_guard locked(mutex_);
+  return owner == kForeignOwner ? HW_FOREIGN_OWNER : owner < next_owner_ ? owner_ids_[owner] : 0;
 }
 
 uint32_t AccessCounters::owner_of_key(int64_t key) noexcept {
@@ -127,8 +143,8 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
 unsigned char* AccessCounters::take_memory() const noexcept { return static_cast<unsigned char*>(take(block_bytes())); }
 
 size_t AccessCounters::block_bytes() const noexcept {
-  const size_t areas = rules_.last_writer ? 2 : rules_.allocator ? 1 : 0;
-  return kHeadBytes + kCounterBytes + areas * (kOwnedBytes + kPairBytes);
+  const size_t areas = has_nodes_ || rules_.last_writer ? 2 : rules_.allocator ? 1 : 0;
+  return kHeadBytes + kCounterBytes + areas * (kOwnedBytes + kPairBytes) + (has_nodes_ ? kNodeBytes : 0);
 }
 
 std::optional<uint32_t> AccessCounters::take_block() noexcept {

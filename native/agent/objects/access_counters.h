@@ -46,8 +46,9 @@ class AccessCounters {
   AccessCounters& operator=(const AccessCounters&) = delete;
 
   // Takes the table that leads from keys to blocks, once. False: no memory. `rules`: by which blocks have room for accesses
-  // by owner. `ids`: where threads that end give back the numbers for objects that they have left.
-  bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr) noexcept;
+  // by owner. `ids`: where threads that end give back the numbers for objects that they have left. `with_nodes`: blocks have
+  // room for when which accesses are sampled next.
+  bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr, bool with_nodes = false) noexcept;
 
   // Counts in windows (access_windows.h), the first of which is open from now on; not with owners. Once, behind start().
   void start_windows() noexcept;
@@ -68,6 +69,12 @@ class AccessCounters {
 
   // The number of the first row of a class, which has one for each kind of access to objects. None: there is no room.
   std::optional<int32_t> rows_of(uint32_t class_id) noexcept;
+  // The number of the class that has a row, as instructions name it. 0: none.
+  uint32_t class_of_row(int32_t row) noexcept;
+  // The id of the thread that has a number as an owner; 0: it is unknown.
+  uint64_t id_of_owner(uint32_t owner) noexcept;
+  // The thread of a key, as records have it.
+  static uint64_t java_id(int64_t key) noexcept;
 
   // The address of the table of blocks: a thread of key k finds its block's middle at k % kSlots, if that block's key is k.
   uint64_t slots() const noexcept { return reinterpret_cast<uint64_t>(slots_); }
@@ -162,7 +169,6 @@ class AccessCounters {
   static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
   static hw_access_owners owners_of(const hw_access& record, size_t rule, const Sums& sums) noexcept;
   static uint64_t total(const Sums& sums) noexcept;
-  static uint64_t java_id(int64_t key) noexcept;
 
   // Of a thread that counts in windows by group, and what it did in each.
   template <typename Write>
@@ -279,7 +285,9 @@ class AccessCounters {
   std::set<int64_t> left_out_;  // the first ones
   OwnerRules rules_;
   ObjectIds* ids_ = nullptr;
+  bool has_nodes_ = false;
   std::map<uint32_t, uint32_t> owned_;                                        // a class's first row, from 0 on
+  std::vector<uint32_t> row_classes_;                                         // of each HW_OWNED_KINDS rows
   std::array<uint64_t, kForeignOwner + 1> owner_ids_{0, HW_VIRTUAL_THREADS};  // by number
   uint32_t next_owner_ = kVirtualOwner + 1;
   uint32_t owners_left_out_ = 0;

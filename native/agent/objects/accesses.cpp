@@ -18,6 +18,7 @@
 #include "agent/objects/access_counters.h"
 #include "agent/objects/class_ids.h"
 #include "agent/objects/line_writes.h"
+#include "agent/objects/node_accesses.h"
 #include "agent/objects/object_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
@@ -45,6 +46,7 @@ struct Accesses {
   bool owners_work = false;
   std::atomic<bool> armed{false};  // classes get counts as they are loaded
   std::atomic<bool> dying{false};
+  std::atomic<bool> windows_failed{false};
   std::mutex mutex;
   std::set<std::string, std::less<>> changed;  // classes that have counts; internal names
 
@@ -83,19 +85,23 @@ bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned cha
 // Puts counts in; the outcome says whether there are any.
 CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
   Accesses& self = accesses();
-  const AccessClass found = accesses_of(file, self.owners_work, lines_work());
+  const AccessClass found = accesses_of(file, self.owners_work, lines_work(), nodes_work());
   if (!found.ok || found.name != internal_name) return {};
   CountedClass nothing;
   nothing.outcome = InsertOutcome::kNothing;
   if (found.counters.empty() && !found.has_owner_sites) return nothing;
+  const bool has_rows = self.owners_work || nodes_work();
   const uint32_t class_id = class_id_of_name(internal_name);
   if (class_id == 0) return {};
   const auto first = self.counters.number_of(class_id, found.counters);
-  const auto row = self.owners_work ? self.counters.rows_of(class_id) : std::nullopt;
-  if (!first || (self.owners_work && !row)) return {};
+  const auto row = has_rows ? self.counters.rows_of(class_id) : std::nullopt;
+  if (!first || (has_rows && !row)) return {};
   const auto place = lines_work() ? number_places(found.places) : std::nullopt;
   if (lines_work() && !place) add_unplaced_writes(static_cast<uint32_t>(found.places.size()));
-  return count_accesses(file, self.own.name, *first, row, place);
+  AccessNumbers numbers{.first_counter = *first, .first_place = place};
+  if (self.owners_work) numbers.first_row = row;
+  if (nodes_work()) numbers.first_node_row = row;
+  return count_accesses(file, self.own.name, numbers);
 }
 
 void note_class(const CountedClass& counted) {
@@ -157,6 +163,8 @@ void JNICALL native_owners_work(JNIEnv*, jclass, jboolean work) { accesses().own
 std::span<const JNINativeMethod> natives() {
   static const std::vector<JNINativeMethod> methods = [] {
     std::vector<JNINativeMethod> all = line_natives();
+    const std::vector<JNINativeMethod> of_nodes = node_natives();
+    all.insert(all.end(), of_nodes.begin(), of_nodes.end());
     all.insert(all.end(),
                {
                    native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
@@ -181,12 +189,14 @@ struct Write {
 };
 
 int64_t write_sums(bool is_last) {
-  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)} + write_lines();
+  return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)} + write_lines() +
+         write_nodes();
 }
 
 // Owners and cache lines are of all writes, those between windows too: with them everything is counted.
 bool has_windows(const Options& options) {
-  const bool is_plain = !options.access_owners && !options.access_writers && !options.access_lines;
+  const bool is_plain =
+      !options.access_owners && !options.access_writers && !options.access_lines && !options.access_nodes;
   return is_plain && options.window_ms > 0 && options.window_period_ms / 4 >= options.window_ms;
 }
 
@@ -213,25 +223,32 @@ void take_counts_out(JNIEnv* jni) {
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 // The hook class's switches are as those here from now on: it is retransformed, to what it is, so that the JVM discards
-// what it has compiled with the old ones.
-void set_switches(JNIEnv* jni) {
+// what it has compiled with the old ones. False: it may not be.
+bool set_switches(JNIEnv* jni) {
   Accesses& self = accesses();
-  if (self.dying.load() || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return;
+  if (self.dying.load() || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return false;
+  bool is_done = false;
   jfieldID field = jni->GetStaticFieldID(self.own.type, "SWITCHES", "[B");
   jobject switches = no_exception(jni) ? jni->GetStaticObjectField(self.own.type, field) : nullptr;
   if (switches != nullptr) {
     const std::span<const uint8_t> all = self.counters.switches();
     jni->SetByteArrayRegion(static_cast<jbyteArray>(switches), 0, static_cast<jsize>(all.size()),
                             reinterpret_cast<const jbyte*>(all.data()));
-    if (no_exception(jni)) agent().jvmti->RetransformClasses(1, &self.own.type);
+    is_done = no_exception(jni) && agent().jvmti->RetransformClasses(1, &self.own.type) == JVMTI_ERROR_NONE;
   }
   jni->PopLocalFrame(nullptr);
+  return is_done;
 }
 
+// A window in which only some code counts would tell too little: then there is none, and nothing is estimated.
 void begin_window(JNIEnv* jni) {
-  accesses().counters.open_window();
-  set_switches(jni);
-  accesses().counters.begin_window();
+  Accesses& self = accesses();
+  self.counters.open_window();
+  if (set_switches(jni)) {
+    self.counters.begin_window();
+  } else if (!self.dying.load()) {
+    self.windows_failed = true;
+  }
 }
 
 void end_window(JNIEnv* jni) {
@@ -257,7 +274,9 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   const OwnerRules rules{agent().options.access_owners, agent().options.access_writers};
   if (rules.any()) self.generator = hash_generator_offset(jni).value_or(-1);
   const bool has_owners = self.generator >= 0;
-  if (!self.counters.start(has_owners ? rules : OwnerRules{}, &self.ids)) return "no memory for the counters";
+  const OwnerRules known = has_owners ? rules : OwnerRules{};
+  if (!self.counters.start(known, &self.ids, agent().options.access_nodes)) return "no memory for the counters";
+  if (agent().options.access_nodes) begin_nodes(self.counters, known);
   if (has_owners && rules.last_writer && !self.ids.start()) return "no memory for who wrote last";
   if (agent().options.access_lines) {
     if (const char* problem = prepare_lines()) return problem;
@@ -302,9 +321,10 @@ std::string coverage() {
   add("threads_left_out", self.counters.threads_left_out());
   if (self.counters.has_windows()) {
     add("windows", self.counters.windows());
-    add("rows_left_out", self.counters.has_full_rows() ? 1 : 0);
+    add("windows_incomplete", self.counters.has_full_rows() || self.windows_failed ? 1 : 0);
   }
   if (lines_work()) text += line_coverage();
+  if (nodes_work()) text += node_coverage();
   if (!self.owners_work) return text;
   add("instructions_without_owner", self.instructions_without_owner);
   add("owners", self.counters.owners());
@@ -338,6 +358,7 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
                std::to_string(agent().options.window_ms) + ':' + std::to_string(agent().options.window_period_ms));
   }
   if (problem == nullptr && agent().options.access_lines) write_info("access_lines", lines_work() ? "on" : "unknown");
+  if (problem == nullptr && agent().options.access_nodes) write_info("access_nodes", nodes_work() ? "on" : "unknown");
   jni->PopLocalFrame(nullptr);
 }
 
@@ -346,6 +367,7 @@ void end_accesses_of_thread(uint64_t java_id) noexcept {
   const auto id = static_cast<int64_t>(java_id);
   for (const int64_t key : {id, ~id}) accesses().counters.thread_ends(key, Write{});
   end_lines_of_thread();
+  end_nodes_of_thread();
 }
 
 void silence_accesses(bool dies) noexcept {
@@ -356,6 +378,7 @@ void silence_accesses(bool dies) noexcept {
   if (!self.writer.end()) return;
   self.armed = false;
   silence_lines();
+  silence_nodes();
   set_class_files(false);
   self.timer.end();
   self.counters.end_windows();

@@ -8,6 +8,7 @@
 #include "agent/core/text.h"
 #include "agent/hotspot/hotspot.h"
 #include "agent/jvm/boot_classes.h"
+#include "agent/jvm/handles.h"
 #include "agent/objects/cache_lines.h"
 #include "agent/objects/class_ids.h"
 #include "agent/objects/place_table.h"
@@ -42,12 +43,6 @@ struct Output {
   void operator()(const hw_line_writes& record) const { write_line_writes(record); }
   void operator()(const hw_line_share& record) const { write_line_share(record); }
 };
-
-// Where the object is, as the JVM's collectors see it; the handle's low bits say of what kind it is.
-uint64_t address_in(jobject handle) {
-  const auto* const at = reinterpret_cast<const uint64_t*>(reinterpret_cast<uint64_t>(handle) & ~uint64_t{3});
-  return __atomic_load_n(at, __ATOMIC_RELAXED);
-}
 
 struct Position {
   uint64_t address;

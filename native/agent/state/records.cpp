@@ -128,6 +128,10 @@ void write_access_window(hw_access_window record) noexcept {
   write_to(file_until_released(), record, HW_ACCESS_WINDOW, 0);
 }
 
+void write_access_nodes(hw_access_nodes record) noexcept {
+  write_to(file_until_released(), record, record.head.type, 0);
+}
+
 void write_line_place(hw_line_place record) noexcept { write_to(file_until_released(), record, HW_LINE_PLACE, 0); }
 
 void write_line_writes(hw_line_writes record) noexcept { write_to(file_until_released(), record, HW_LINE_WRITES, 0); }

@@ -35,6 +35,7 @@ struct Found {
   uint32_t accesses = 0;
   uint32_t touches = 0, made = 0;  // calls that ask and that note whose an object is
   uint32_t wrote = 0;              // calls that tell what is written to
+  uint32_t sampled = 0;            // calls at which memory nodes are asked for
 };
 Found look_at(std::span<const uint8_t> bytes) {
   Found found;
@@ -50,6 +51,7 @@ Found look_at(std::span<const uint8_t> bytes) {
         if (called && called->owner == kHook && called->name == "touch") ++found.touches;
         if (called && called->owner == kHook && called->name.starts_with("made")) ++found.made;
         if (called && called->owner == kHook && called->name.starts_with("wrote")) ++found.wrote;
+        if (called && called->owner == kHook && called->name.starts_with("sample")) ++found.sampled;
       }
       if (code[at] != kSipush || at + 4 > code.size() || code[at + 3] != kInvokeStatic) continue;
       const auto member = parts->file.member(Reader(code, at + 4).u2());
@@ -66,7 +68,7 @@ void every_access_is_in_one_piece_and_a_class_keeps_its_own() {
     constexpr int32_t kFirst = -100;
     const AccessClass wanted = accesses_of(before);
     CHECK(wanted.ok && wanted.name == "java/util/Formatter" && wanted.counters.size() > 3);
-    const CountedClass after = count_accesses(before, kHook, kFirst);
+    const CountedClass after = count_accesses(before, kHook, {.first_counter = kFirst});
     CHECK(after.outcome == InsertOutcome::kInserted);
     CHECK_EQUAL(after.left_out, 0U);
     const Found found = look_at(after.bytes);
@@ -86,7 +88,7 @@ void with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece() {
     const Bytes before = read(jdk, "Formatter");
     const AccessClass wanted = accesses_of(before, true);
     CHECK(wanted.ok && wanted.has_owner_sites);
-    const CountedClass after = count_accesses(before, kHook, 0, -32768);
+    const CountedClass after = count_accesses(before, kHook, {.first_row = -32768});
     CHECK(after.outcome == InsertOutcome::kInserted);
     CHECK_EQUAL(after.left_out, 0U);
     const Found found = look_at(after.bytes);
@@ -105,7 +107,7 @@ void with_lines_each_write_to_an_object_has_a_call_and_counts_are_as_without() {
     const Bytes before = read(jdk, "Formatter");
     const AccessClass wanted = accesses_of(before, false, true);
     CHECK(wanted.ok && wanted.places.size() >= 2);
-    const CountedClass after = count_accesses(before, kHook, 0, {}, 100);
+    const CountedClass after = count_accesses(before, kHook, {.first_place = 100});
     CHECK(after.outcome == InsertOutcome::kInserted);
     CHECK_EQUAL(after.unplaced_writes, 0U);
     size_t writes = 0;
@@ -116,16 +118,38 @@ void with_lines_each_write_to_an_object_has_a_call_and_counts_are_as_without() {
     }
     const Found found = look_at(after.bytes);
     CHECK_EQUAL(size_t{found.wrote}, writes);
-    CHECK(found.counters == look_at(count_accesses(before, kHook, 0).bytes).counters);
-    const Found with_owners = look_at(count_accesses(before, kHook, 0, -32768, 100).bytes);
+    CHECK(found.counters == look_at(count_accesses(before, kHook, {}).bytes).counters);
+    const Found with_owners = look_at(count_accesses(before, kHook, {.first_row = -32768, .first_place = 100}).bytes);
     CHECK_EQUAL(size_t{with_owners.wrote}, writes);
-    CHECK_EQUAL(with_owners.touches, look_at(count_accesses(before, kHook, 0, -32768).bytes).touches);
+    CHECK_EQUAL(with_owners.touches, look_at(count_accesses(before, kHook, {.first_row = -32768}).bytes).touches);
+  }
+}
+
+void with_nodes_each_access_to_an_object_has_a_call_and_counts_are_as_without() {
+  for (const char* jdk : {"17", "25"}) {
+    const Bytes before = read(jdk, "Formatter");
+    CHECK(accesses_of(before, false, false, true).counters == accesses_of(before).counters);
+    size_t touches = 0;
+    const auto parts = read_class(before);
+    CHECK(parts.has_value());
+    for (const MethodAt& method : parts->methods) {
+      if (method.attribute_at != 0) touches += owner_sites(*parts, method).touches.size();
+    }
+    const CountedClass after = count_accesses(before, kHook, {.first_node_row = 40});
+    CHECK(after.outcome == InsertOutcome::kInserted);
+    const Found found = look_at(after.bytes);
+    CHECK_EQUAL(size_t{found.sampled}, touches);
+    CHECK_EQUAL(found.touches, 0U);
+    CHECK(found.counters == look_at(count_accesses(before, kHook, {}).bytes).counters);
+    const Bytes all = count_accesses(before, kHook, {.first_row = 40, .first_place = 100, .first_node_row = 40}).bytes;
+    CHECK_EQUAL(size_t{look_at(all).sampled}, touches);
+    CHECK_EQUAL(size_t{look_at(all).touches}, touches);
   }
 }
 
 void a_class_that_counts_already_is_left_alone() {
-  const CountedClass once = count_accesses(read("25", "Formatter"), kHook, 0);
-  CHECK(count_accesses(once.bytes, kHook, 0).outcome == InsertOutcome::kAlready);
+  const CountedClass once = count_accesses(read("25", "Formatter"), kHook, {});
+  CHECK(count_accesses(once.bytes, kHook, {}).outcome == InsertOutcome::kAlready);
 }
 
 void a_cut_off_class_is_malformed_wherever_it_is_cut() {
@@ -133,7 +157,7 @@ void a_cut_off_class_is_malformed_wherever_it_is_cut() {
   for (size_t length = 0; length < whole.size(); length += 7) {
     const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     CHECK(!accesses_of(part).ok);
-    CHECK(count_accesses(part, kHook, 0).outcome == InsertOutcome::kMalformed);
+    CHECK(count_accesses(part, kHook, {}).outcome == InsertOutcome::kMalformed);
   }
 }
 
@@ -149,9 +173,9 @@ void random_bytes_never_lead_out_of_bounds() {
       damaged[next() % damaged.size()] = static_cast<uint8_t>(next());
     }
     accesses_of(damaged);
-    count_accesses(damaged, kHook, 0);
+    count_accesses(damaged, kHook, {});
     accesses_of(damaged, true);
-    count_accesses(damaged, kHook, 0, 0);
+    count_accesses(damaged, kHook, {.first_row = 0, .first_place = 0, .first_node_row = 0});
   }
 }
 
@@ -225,6 +249,7 @@ int main(int count, char** arguments) {
   every_access_is_in_one_piece_and_a_class_keeps_its_own();
   with_owners_each_access_has_a_call_of_its_own_or_is_in_one_piece();
   with_lines_each_write_to_an_object_has_a_call_and_counts_are_as_without();
+  with_nodes_each_access_to_an_object_has_a_call_and_counts_are_as_without();
   a_class_that_counts_already_is_left_alone();
   a_cut_off_class_is_malformed_wherever_it_is_cut();
   random_bytes_never_lead_out_of_bounds();

@@ -1,12 +1,11 @@
 // Instruments every method at every line, or counts its accesses, for the JVM's verifier to judge:
-//   insert_everywhere IN OUT HOOK calls|accesses|owners|lines    class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
+//   insert_everywhere IN OUT HOOK calls|accesses|owners|lines|nodes    class files below IN, changed, into OUT; HOOK: "headway/test/Hook"
 // Prints: classes, classes changed, methods refused for want of room.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <vector>
 
 #include "agent/classfile/class_accesses.h"
@@ -32,9 +31,11 @@ std::vector<uint8_t> read(const fs::path& path) {
 
 Insertion changed_class(const std::vector<uint8_t>& bytes, std::string_view what, std::string_view hook) {
   if (what == "calls") return insert_calls(bytes, kEverywhere, hook);
-  const std::optional<int32_t> first_row = what == "owners" ? std::optional<int32_t>(-32768) : std::nullopt;
-  const std::optional<int32_t> first_place = what == "lines" ? std::optional<int32_t>(-32767) : std::nullopt;
-  CountedClass counted = count_accesses(bytes, hook, -32768, first_row, first_place);
+  AccessNumbers numbers{.first_counter = -32768};
+  if (what == "owners") numbers.first_row = -32768;
+  if (what == "lines") numbers.first_place = -32767;
+  if (what == "nodes") numbers.first_node_row = -32768;
+  CountedClass counted = count_accesses(bytes, hook, numbers);
   return {counted.outcome, std::move(counted.bytes), {}, counted.methods_left_out};
 }
 

@@ -1,5 +1,5 @@
 # cmake -DJAVAC=... -DPYTHON=... -DSOURCE=DIR -DINSERT=insert_everywhere -DOUT=DIR -P verify_insertions.cmake
-# Every method of a module gets calls at every line, then counts of its accesses instead, then those by owner, then calls at its writes; each time the JVM that the module is from verifies all its classes.
+# Every method of a module gets calls at every line, then counts of its accesses instead, then those by owner, then calls at its writes, then calls at all accesses; each time the JVM that the module is from verifies all its classes.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code EQUAL 0)
@@ -18,7 +18,7 @@ file(REMOVE_RECURSE ${OUT})
 run(${JAVAC} --release 17 -d ${OUT}/classes ${SOURCE}/ExtractModule.java ${SOURCE}/LoadAll.java ${SOURCE}/hook/headway/test/Hook.java)
 foreach(java ${bin}/java ${newer})
   run(${java} -cp ${OUT}/classes ExtractModule ${OUT}/before java.xml)
-  foreach(what calls accesses owners lines)
+  foreach(what calls accesses owners lines nodes)
     run(${INSERT} ${OUT}/before ${OUT}/after headway/test/Hook ${what})
     run(${java} -Xshare:auto -cp ${OUT}/classes LoadAll ${OUT}/before ${OUT}/after)
     file(REMOVE_RECURSE ${OUT}/after)

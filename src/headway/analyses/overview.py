@@ -24,6 +24,7 @@ from headway.analyses.scheduling.threads import Threads, threads
 from headway.analyses.scheduling.walltime import Prediction, Walltime, default_cores, walltime
 from headway.analyses.waits.object_names import simple
 from headway.analyses.waits.rules import CONTENTION
+from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.errors import HeadwayError, Notice
 from headway.errors.plurals import counted
 
@@ -90,7 +91,7 @@ def overview(recording: Recording) -> Overview:
 def _accounted(recording: Recording) -> Why | None:
     """Return the account of the cores; None where the recording knows neither thread states nor sums."""
     try:
-        return why(recording)
+        return why(recording, gains=PredictedGains(recording))
     except HeadwayError as error:
         if error.notice.id in ("HW400", "HW450"):
             return None

@@ -121,7 +121,7 @@ def _print_suggestions(found: list[Suggestion], console: Console, path: Path) ->
     from rich.text import Text
 
     from headway.analyses.causal.progress_points import STEADY, equally_frequent
-    from headway.report.terminal.text import printable
+    from headway.report.terminal.printing.text import printable
 
     console.print("Methods that may be progress points: take one that is called once per unit of work.")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -42,7 +42,7 @@ def command(
     from headway.record.target_process.deadline import Interrupted
     from headway.report.json.live_locks import live_locks_text
     from headway.report.output import new_file
-    from headway.report.terminal.text import printable
+    from headway.report.terminal.printing.text import printable
 
     suffix = "json" if as_json else "txt"
     path = output or Path(f"locks-{pid}-{time.strftime('%Y%m%d-%H%M%S')}.{suffix}")

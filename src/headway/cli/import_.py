@@ -10,7 +10,7 @@ from headway.cli import out
 from headway.cli.options import TimePoint, TimeType, keep_arguments_option
 from headway.cli.recording import Progress
 from headway.errors.plurals import counted
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 
 @click.command(

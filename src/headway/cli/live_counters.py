@@ -65,7 +65,7 @@ class LiveCounters:
 
     def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print a table each interval. Ctrl-C, the end of the process, and that of the duration end it well."""
-        from headway.analyses.counters.live import live_counters
+        from headway.analyses.counters.totals.live import live_counters
         from headway.record.collect.thread_counters import countable, thread_watch
         from headway.record.counters.groups import DEFAULT, parse
         from headway.record.session.plan import running_process

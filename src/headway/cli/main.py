@@ -29,7 +29,7 @@ from headway.errors import MESSAGES, HeadwayError
 from headway.model.interruptible import end_process
 from headway.report import commands
 from headway.report.registry import Plugin, added_analyses, analysis, own_analyses
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
 )
 def cli() -> None:
-    """Tell how parallel a JVM program really is, and how long it would take on
-    another number of cores.
+    """Tell where the cores of a JVM program went, what would bring them back,
+    and how long it would take on another number of cores.
     """
 
 

@@ -96,7 +96,7 @@ def _lasts(wall_ns: int, *points: int) -> str:
 def print_written(path: Path) -> None:
     """Say which file was written; nothing where that was the standard output."""
     if str(path) != "-":
-        from headway.report.terminal.text import printable
+        from headway.report.terminal.printing.text import printable
 
         out.echo(printable(str(path)))
 

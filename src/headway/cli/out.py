@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headway.report.terminal.text import printable_lines
+from headway.report.terminal.printing.text import printable_lines
 
 if TYPE_CHECKING:
     from headway.errors import Notice

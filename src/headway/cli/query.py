@@ -85,7 +85,7 @@ def _print_table(cursor: duckdb.DuckDBPyConnection, names: list[str]) -> None:
     from rich.text import Text
 
     from headway.report.terminal import make_console
-    from headway.report.terminal.text import printable
+    from headway.report.terminal.printing.text import printable
 
     rows = cursor.fetchmany(SHOWN_ROWS + 1)
     heads = [printable(name) for name in names]
@@ -114,7 +114,7 @@ def _print_table(cursor: duckdb.DuckDBPyConnection, names: list[str]) -> None:
 def _print_csv(cursor: duckdb.DuckDBPyConnection, names: list[str], raw_text: bool) -> None:
     """Write all rows as CSV: exact for a program, plainly visible on a terminal."""
     from headway.report.export.cells import safe_cell
-    from headway.report.terminal.text import printable
+    from headway.report.terminal.printing.text import printable
 
     is_terminal = sys.stdout.isatty()
 

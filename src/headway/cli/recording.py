@@ -29,7 +29,7 @@ from headway.record.request.objects import parse as parse_objects
 from headway.record.request.sampling import SampleOptions, parse
 from headway.record.session.plan import Plan, usable_cpus
 from headway.report.parameter_types import IterationsType
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,8 +80,8 @@ _OPTIONS = (
         "allocate takes many times as long), allocations,sites (by method and line, too: more than twice that), or "
         "allocations=512k (a sample, in the mean one in so many bytes, with sites: next to no cost). Or count how often its "
         "code reads and writes fields and array elements: accesses (several times as long), accesses,owners (also by the "
-        "thread that allocated the object: longer again; --owner has more rules), or accesses,lines (also which threads write "
-        "in turn to one cache line: false sharing).",
+        "thread that allocated the object: longer again; --owner has more rules), accesses,lines (also which threads write in "
+        "turn to one cache line: false sharing), or accesses,nodes (also to which memory node they go, by samples).",
     ),
     click.option(
         "--owner",

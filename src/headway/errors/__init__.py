@@ -65,7 +65,7 @@ _ROWS = tuple(
         memory,
         whatif,
         whatif_tasks,
-    windows,
+        windows,
         placement,
     )
     for row in block.ROWS

@@ -10,7 +10,8 @@ ROWS: tuple[Message, ...] = (
         "a recording without objects",
         "{path} has nothing of objects",
         "Who allocates what is recorded only when it is asked for, as it slows the program down.",
-        "headway record --objects allocations -o NAME.headway -- CMD   (accesses,owners: who uses whose objects)",
+        "headway record --objects allocations -o NAME.headway -- CMD   (accesses,owners: who uses whose objects; accesses,lines: "
+        "which fields share a cache line; accesses,nodes: on which memory node they are)",
     ),
     Message(
         "HW801",
@@ -170,7 +171,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW844",
         "accesses to objects of unknown owners",
-        "whose objects they are, and on which node, is not known: no access is called local or remote",
+        "whose objects they are is not known",
         "Counted is what the code of the classes in scope does, whoever allocated the object. What the JDK's own code does "
         "for it (collections, System.arraycopy, atomics, VarHandle, reflection) is not counted, nor are lambdas' hidden "
         "classes. `x++` is a read and a write. An access that fails is not counted, nor are those before it in the same "
@@ -197,7 +198,7 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW847",
         "accesses by the thread that allocated the object",
-        "an object's owner is the thread that allocated it; on which node it is, is not known; {wrong}",
+        "an object's owner is the thread that allocated it; {wrong}",
         "Owners are unknown of what the JDK allocates (copies of collections, strings' arrays, what is read from streams), of"
         " objects of classes out of scope, of more than 253 threads, and of what is used in methods that would be too long "
         "with such counts; virtual threads are one owner together. An object's owner is noted in its identity hash. Where the"
@@ -241,6 +242,42 @@ ROWS: tuple[Message, ...] = (
         "65,534 threads, 1,024 sums of each thread, and for the 16 MB of the heap that were written to last. What is counted did "
         "happen; there may be more of it.",
         "headway record --objects accesses,lines --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
+    ),
+    Message(
+        "HW865",
+        "a JVM whose memory nodes were not sampled",
+        "to which memory node the accesses of JVM {pid} go is not known: where its objects are can't be seen",
+        "The agent reads an object's address from the JVM's handle of it, once it has found at the start that handles lead to "
+        "objects, as they do in HotSpot of JDK 17 to 25. Accesses are counted all the same.",
+        "headway record --objects accesses -o NAME.headway -- CMD   (without nodes)",
+    ),
+    Message(
+        "HW866",
+        "pages whose memory node the kernel does not say",
+        "the kernel did not say on which memory node the pages of JVM {pid} are, {count:,} times: those accesses are unknown",
+        "The agent asks by move_pages(2) of its own process. Containers often forbid that call, and kernels without NUMA do not "
+        "have it.",
+        "docker run --cap-add SYS_NICE ...   (or run it outside of the container)",
+    ),
+    Message(
+        "HW867",
+        "samples by memory node without room",
+        "{count:,} samples of JVM {pid} by memory node are missing: there were too many threads, classes and owners",
+        "The agent keeps 98,304 sums of samples; what comes later is left out, or is of many threads together. Shares of nodes are "
+        "of the samples that there are.",
+        "headway record --objects accesses,nodes --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
+    ),
+    Message(
+        "HW868",
+        "memory nodes from samples",
+        "local and remote accesses are estimated from {samples:,} samples, one in about a thousand accesses: shares have 95 % "
+        "intervals",
+        "At a sampled access it is asked on which node the CPU is and on which the page of the object, or of the element; where "
+        "the page is not there yet, once more at the next sample. Each access to an object has the same chance. Fields go by "
+        "where their object begins. Accesses in methods without room for it, of classes and threads with fewer than a thousand, and "
+        "those behind the last sample, are unknown.",
+        "headway objects NAME.headway --by node",
+        NOTE,
     ),
     Message(
         "HW819",

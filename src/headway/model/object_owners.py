@@ -1,4 +1,4 @@
-"""The rules by which objects have owners, as `--owner` takes them, and their tables (docs/decisions/0018-last-writer.md)."""
+"""The rules by which objects have owners, as `--owner` takes them, and their tables (docs/decisions/0018-last-writer.md); kinds of accesses."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ OWNER_TABLES: Mapping[OwnerRule, tuple[str, str]] = {
     LAST_WRITER: ("access_writer", "access_writer_pair"),
 }
 """Of each rule the table of accesses by class and whose the objects are, and that of pairs of thread and owner."""
+OBJECT_KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
+"""Accesses to objects, by the numbers that records have for them."""
 _MOST_NUMBERS = 1 << 28
 """As in the agent: so many objects have a number, by which it is known who wrote to them last."""
 

@@ -171,7 +171,7 @@ class BaseAnalysis:
 
     def render(self, result: Any, console: Console, name: str) -> None:
         """Print the section."""
-        from headway.report.terminal.sections import print_section
+        from headway.report.terminal.printing.sections import print_section
 
         section = self.section(result)
         if section is not None:

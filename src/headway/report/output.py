@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from headway.errors import HeadwayError
-from headway.report.terminal.stream import shown_plainly
+from headway.report.terminal.printing.stream import shown_plainly
 from headway.store import directory as directories
 
 STDOUT = "-"

@@ -1,4 +1,4 @@
-"""Fixed words of manifest.json: its name, its format and version, and the kind that it states of causal recordings."""
+"""Fixed words of manifest.json: its name, its format and version, and the kind of causal recordings."""
 
 FORMAT = "headway-recording"
 VERSION = 1

@@ -11,8 +11,8 @@ import pytest
 
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.waits import pieces as why_waits
-from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.pieces import Waits
+from headway.analyses.waits.tables.blocks import KINDS
 from support.drivers.recording_cli import javas
 from support.oracles.lock_oracle import LockRun, record_locks
 

@@ -31,6 +31,8 @@ WORDS = {
         "jvm_phase": ("kind",),
         "block": ("kind",),
         "line_share": ("distance",),
+        "access_node": ("kind",),
+        "access_node_pair": ("kind", "rule"),
     },
     **{"blocker": ("kind",), "causal_run": ("timer", "mode"), "causal_point": ("kind",), "causal_line": ("kind",)},
 }

@@ -15,7 +15,7 @@ GROUPS, KNOWN = 10, 11
 SUMS = ("in", "own", "between", "before", "unseen", "marks", "marks_in", "marks_wrong", "marks_largest")
 WINDOWED = COMPLETE | {
     b"access_windows": b"300:60000",
-    b"accesses_coverage": COMPLETE[b"accesses_coverage"] + b",windows=11,rows_left_out=0",
+    b"accesses_coverage": COMPLETE[b"accesses_coverage"] + b",windows=11,windows_incomplete=0",
 }
 """What an agent says of itself that has counted in windows."""
 Kinds = tuple[int, int, int, int, int, int]

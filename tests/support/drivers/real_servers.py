@@ -25,6 +25,8 @@ OF_THE_MACHINE = ("scheduler", "cpu_quota", "jvm_start", "jvm_end")
 """Causes that tell of the machine, or of the JVM's own beginning and end."""
 BELOW = 0.9
 """By a tenth a gain may be less than its least: a thread that waits no longer may come to wait for a core or for another lock."""
+REFUSED = ("HW822", "HW823", "HW839", "HW870")
+"""Why nothing is known of a gain where others have the cores: the unchanged run is replayed too long or too short."""
 OWN_THREADS = ("C1 ", "C2 ", "G1 ", "GC ", "VM ", "Sweeper", "Monitor Deflati", "Common-Cleaner", "headway")
 """How the names of the threads begin that a JVM, or headway in it, has for itself."""
 
@@ -147,6 +149,13 @@ class OwnClocks:
     part_ns: int
     waited_ns: float
     least_ns: float
+
+    def check_loss(self, loss: dict[str, Any], of: dict[str, Any]) -> None:
+        """Check the likely gain without a loss, where the replay of the run is good enough to tell it."""
+        if loss["likely_speedup"] is None:
+            assert loss["likely_refused"] in REFUSED, loss
+        else:
+            self.check_gain(loss["likely_speedup"], of)
 
     def check_gain(self, likely: float, of: dict[str, Any]) -> None:
         """Check what `headway why` calls the likely gain without the lock: no less than what goes with the waits while all else

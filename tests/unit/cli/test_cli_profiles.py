@@ -228,7 +228,7 @@ def test_contended_and_blocked_time_need_no_samples(run: Run, locked: Path) -> N
         (["--event", "lock"], "HW440", ["--locks"]),
         (["--event", "no such event"], "HW440", []),
         (["--thread", "nobody"], "HW441", ["nobody", "main, worker-[1]", "headway threads"]),
-        (["--thread", "wroker"], "HW441", ["there are: worker-[1], main"]),
+        (["--thread", "wroker"], "HW441", ["such as: worker-[1], main"]),
         (["--region", "Thraed.run"], "HW442", ["such as: java.lang.Thread.run"]),
         (["--region", r"No\.such"], "HW442", [r"No\.such", "java.lang.Thread.run", "headway top"]),
         (["--region", "could not be walked"], "HW442", []),

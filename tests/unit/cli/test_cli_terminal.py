@@ -16,7 +16,7 @@ from headway.analyses.lost_cores.analysis import why
 from headway.analyses.overview import overview
 from headway.analyses.scheduling.walltime import default_cores
 from headway.report.terminal import make_console, render_overview
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.synthetic import FakeThread

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-from headway.analyses.counters import over_time
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.kinds_over_time import rates_of_kinds
-from headway.analyses.counters.over_time import BINS
+from headway.analyses.counters.course import over_time
+from headway.analyses.counters.course.kinds_over_time import rates_of_kinds
+from headway.analyses.counters.course.over_time import BINS
 from headway.analyses.counters.sums import Cells, Sums
 from headway.report.export import export_perfetto
 from headway.store import open_recording

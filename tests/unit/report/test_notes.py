@@ -11,7 +11,7 @@ from pathlib import Path
 from headway.errors import Notice
 from headway.errors.message import NOTE, ONCE, WARNING
 from headway.report.terminal import make_console
-from headway.report.terminal.notices import print_notices
+from headway.report.terminal.printing.notices import print_notices
 
 Run = Callable[..., tuple[int, str, str]]
 LOST = Notice.of("HW200", events=3, spans=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.overview import ENDERS, HOLDERS, overview
-from headway.analyses.waits.thread_states import DOING
+from headway.analyses.waits.threads.thread_states import DOING
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockRecording, Wait
 from support.builders.synthetic import FakeThread

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.analyses.counters.kinds_over_time import rates_of_kinds
+from headway.analyses.counters.course.kinds_over_time import rates_of_kinds
 from headway.report.html import build_payload
 from headway.report.html.counters import COUNTERS_BYTES, counters_view
 from headway.report.html.flame_pack import json_bytes

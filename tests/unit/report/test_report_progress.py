@@ -63,7 +63,7 @@ def test_a_report_that_is_interrupted_leaves_the_recording_and_no_page(
         asked.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headway.analyses.waits.holders.timeline", interrupted)
+    monkeypatch.setattr("headway.analyses.waits.threads.holders.timeline", interrupted)
     result = CliRunner().invoke(command, [str(path), "-o", str(tmp_path / "a.html")])
     assert asked
     assert result.exit_code != 0

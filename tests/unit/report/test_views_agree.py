@@ -17,6 +17,7 @@ from headway.analyses.locks import cost as cost_of_locks
 from headway.analyses.locks.analysis import has_locks, locks
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.overview import LEAST_LOST, MOST_LOCKS, Overview, overview
+from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.report.html.locks import locks_view
 from headway.report.html.lost_cores import why_values
 from headway.report.json.locks import locks_json
@@ -73,7 +74,7 @@ def found(recording: Recording) -> Overview:
 
 
 def test_lost_cores_are_the_same_in_why_in_the_overview_and_on_the_page(recording: Recording, found: Overview) -> None:
-    said = why_json(why(recording))
+    said = why_json(why(recording, gains=PredictedGains(recording)))
     assert found.why is not None
     assert why_json(found.why) == said
     page = why_values(found.why)["account"]

@@ -221,14 +221,14 @@ def latency(
 
 def _remark(before: int, grown: int, left_out: int, experiments: int, visits: float) -> str:
     """Return what is wrong with a pair, in words; empty if nothing is."""
-    said = [f"{before} requests had begun before the recording"] if before else []
+    remarks = [f"{before} requests had begun before the recording"] if before else []
     if grown >= max(_MANY, visits / 1000):
-        said.append(
+        remarks.append(
             f"{grown} more are in flight at the end than at the begin: some never end, or they come faster than they end"
         )
     if left_out > _ODD * experiments:
-        said.append(f"{left_out} experiments have figures that can't be, and do not count")
-    return "; ".join(said)
+        remarks.append(f"{left_out} experiments have figures that can't be, and do not count")
+    return "; ".join(remarks)
 
 
 def _visits(recording: Recording, names: list[str]) -> dict[str, list[tuple[Any, ...]]]:

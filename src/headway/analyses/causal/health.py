@@ -192,7 +192,7 @@ def _collected(data: Data, use: NDArray[np.bool_]) -> Notice | None:
     return Notice.of("HW628", base=percent(gc_ns[0] / lasted[0]), treated=percent(gc_ns[1] / lasted[1]))
 
 
-def _beyond(line: Line) -> Notice:
+def _beyond_delays(line: Line) -> Notice:
     """Return the notice of a finding that gains more than its delays allow."""
     gain, most = (percent_text(100 * (each or 0.0)) for each in (line.slope, line.slope_most))
     return Notice.of("HW649", name=line.line, gain=gain, most=most)
@@ -208,7 +208,7 @@ def line_notices(lines: Sequence[Line], path: str) -> list[Notice]:
     for line in asleep[:_NAMES]:
         notices.append(Notice.of("HW644", name=line.line, share=percent(line.blocked_pct / 100), path=path))
     for line in [line for line in lines if line.significant and line.is_beyond_delays][:_NAMES]:
-        notices.append(_beyond(line))
+        notices.append(_beyond_delays(line))
     weak = [line for line in lines if line.shape == "unknown" and not line.is_beyond_delays]
     times = [line.curve.needs_s for line in weak if line.curve is not None and line.curve.needs_s is not None]
     if times:

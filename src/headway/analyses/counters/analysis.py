@@ -23,13 +23,13 @@ import numpy as np
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration
 from headway.analyses.counters import estimate
-from headway.analyses.counters.division import Division
 from headway.analyses.counters.layout import Layout, layout
-from headway.analyses.counters.lost_records import lost_ns
+from headway.analyses.counters.parts.division import Division
+from headway.analyses.counters.parts.slices import slices, stolen_in
 from headway.analyses.counters.rows import Columns, imbalances
-from headway.analyses.counters.slices import slices, stolen_in
 from headway.analyses.counters.sums import Sums, blocks_of
 from headway.analyses.counters.types import Counters
+from headway.analyses.counters.uncounted.lost_records import lost_ns
 from headway.errors import Notice
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.stolen import Stolen
-    from headway.analyses.counters.time_windows import TimeWindows
+    from headway.analyses.counters.parts.time_windows import TimeWindows
+    from headway.analyses.counters.uncounted.stolen import Stolen
     from headway.store import Recording
 
 _MOST_UNKNOWN = 0.001

@@ -17,8 +17,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headway.analyses.counters.course.over_iterations import over_iterations
 from headway.analyses.counters.layout import layout
-from headway.analyses.counters.over_iterations import over_iterations
 from headway.analyses.counters.types import Alignment, ByRuns, CountedGroup, Counters, Figure, Row
 from headway.errors import HeadwayError
 from headway.model.counter_ladder import step_of

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.counters.division import Division
 from headway.analyses.counters.estimate import BLOCKS
 from headway.analyses.counters.layout import layout
-from headway.analyses.counters.lost_records import lost_ns
+from headway.analyses.counters.parts.division import Division
+from headway.analyses.counters.parts.slices import slices
 from headway.analyses.counters.rows import Columns
-from headway.analyses.counters.slices import slices
 from headway.analyses.counters.sums import Sums, blocks_of
+from headway.analyses.counters.uncounted.lost_records import lost_ns
 from headway.errors import HeadwayError
 from headway.model.counter_ladder import plain_name
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.counters.ceiling import most_a_ns
 from headway.analyses.counters.layout import Layout
+from headway.analyses.counters.uncounted.ceiling import most_a_ns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.counters.slices import Slices
+    from headway.analyses.counters.parts.slices import Slices
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

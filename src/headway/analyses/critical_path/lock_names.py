@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.object_names import TOGETHER, display
 from headway.analyses.waits.object_places import object_places
-from headway.analyses.waits.sites import sites_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
 
 class LockNames:

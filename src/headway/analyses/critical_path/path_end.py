@@ -10,7 +10,8 @@ import numpy as np
 
 from headway.analyses.common import patterns
 from headway.analyses.critical_path.stopped import last_active, stop_of_program
-from headway.analyses.waits.process_exit import exits
+from headway.analyses.critical_path.types import NOBODY_ACTIVE
+from headway.analyses.waits.threads.process_exit import exits
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 from headway.model.names import is_main_thread
@@ -63,7 +64,7 @@ def choose_end(
     if last is not None:
         return End(last, "the application thread that was active last")
     root = _root(recording, threads)
-    return End(root if root is not None else 0, "no application thread was active")
+    return End(root if root is not None else 0, NOBODY_ACTIVE)
 
 
 def program_end(recording: Recording, threads: PathThreadTable) -> End | None:

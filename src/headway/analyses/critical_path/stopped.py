@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from headway.analyses.critical_path.timed_senders import timers
-from headway.analyses.waits.process_exit import NEVER, exits
+from headway.analyses.waits.threads.process_exit import NEVER, exits
 from headway.model.kinds import PROGRAM
 from headway.store.sql import woken_ns
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headway.analyses.critical_path.path_threads import PathThreadTable
-    from headway.analyses.waits.process_exit import Exit
+    from headway.analyses.waits.threads.process_exit import Exit
     from headway.store import Recording
 
 SIGNAL_HANDLER = re.compile(r"^SIG(\S+) handler$")

@@ -29,6 +29,10 @@ STATES: Mapping[str, str] = {
 """Every state of the path, and what it means."""
 
 
+NOBODY_ACTIVE = "no application thread was active"
+"""Why a path ends in a thread that does nothing: an idle server's."""
+
+
 @dataclass(frozen=True, slots=True)
 class PathSegment:
     """A stretch of the critical path on one thread.

@@ -15,10 +15,10 @@ import numpy as np
 
 from headway.analyses.critical_path.stopped import stops
 from headway.analyses.critical_path.timed_senders import TIMED
-from headway.analyses.waits import blocks as lock_data
-from headway.analyses.waits.process_exit import NEVER, exit_ns, exits
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.rules import CONDITION, CONTENTION, IO, RESULT, RULES, TIMER, WORK
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.tables import blocks as lock_data
+from headway.analyses.waits.threads.process_exit import NEVER, exit_ns, exits
 from headway.model.kinds import Kind
 from headway.store.damage import damaged
 from headway.store.packing import WAKER_IRQ
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.critical_path.path_threads import PathThreadTable
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

@@ -5,8 +5,8 @@ Question   per lock (object, class or site): how often, how long and by how many
 Method     the fifteen metrics of Patros (2014), section 3.7, for parks, contended monitors and Object.wait alike
            (locks.metrics), from the agent's exact sums for a whole recording and from single blocks for a window. Idle
            waiting is told apart from contention by rules (waits.rules). Holders come from releases, owners and wakers, their
-           states from the kernel's record (waits.holders, waits.thread_states), chains of waiting and deadlocks from both
-           (locks.chains), lost cores and the bound of the speedup from a sweep over the use of the cores (locks.cost),
+           states from the kernel's record (waits.threads), chains of waiting and deadlocks from both (locks.chains),
+           lost cores and the bound of the speedup from a sweep over the use of the cores (locks.cost),
            convoys and handoffs by their figures (locks.patterns).
 Assumes    what these modules assume, each at its head.
 Wrong when single blocks are missing because the agent's file was full: the exact sums go on, everything else is of the part
@@ -29,16 +29,16 @@ from headway.analyses.locks.lazy_rows import LazyRows
 from headway.analyses.locks.rows import Rows
 from headway.analyses.locks.types import Lock
 from headway.analyses.scheduling.activity import has_scheduling
-from headway.analyses.waits import blocks
-from headway.analyses.waits.holders import holder_states
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.classification.sites import sites_of
+from headway.analyses.waits.tables import blocks
+from headway.analyses.waits.threads.holders import holder_states
 from headway.errors import Notice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
 __all__ = ["BY", "SORT", "Lock", "Locks", "has_locks", "locks"]

@@ -19,8 +19,8 @@ from headway.analyses.waits.rules import GATE, RULES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import Blocks, LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import Blocks, LockData
 
 _LATCH = next(number for number, rule in enumerate(RULES) if rule.id == "latch")
 _GATE = RULES.index(GATE)

@@ -16,13 +16,13 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.locks.types import Deadlock, Link
-from headway.analyses.waits.thread_states import BLOCKED
+from headway.analyses.waits.threads.thread_states import BLOCKED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.holders import HolderStates
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.threads.holders import HolderStates
 
     Ints = NDArray[np.int64]
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.locks.metrics import GroupedSums, grouped_sums
-from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_places import ObjectPlaces, object_places
+from headway.analyses.waits.tables.blocks import KINDS
 from headway.model.lock_sums import LockSums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.object_rows import Blockers
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.tables.object_rows import Blockers
 
     Ints = NDArray[np.int64]
 

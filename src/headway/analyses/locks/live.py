@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.locks.metrics import Metrics, metrics
 from headway.analyses.waits.object_names import TOGETHER, display
 from headway.analyses.waits.rules import OTHER, Rule, Wait, classify, may_have_several_holders
-from headway.analyses.waits.wait_stacks import frame_text, line_of_frames
+from headway.analyses.waits.tables.wait_stacks import frame_text, line_of_frames
 from headway.model.lock_sums import LockSums
 
 if TYPE_CHECKING:

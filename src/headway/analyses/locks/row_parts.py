@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.locks.types import Holder, OtherLock, Site, Waker
-from headway.analyses.waits.holders import SEEN_BY
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.thread_states import BLOCKED, DOING
+from headway.analyses.waits.threads.holders import SEEN_BY
+from headway.analyses.waits.threads.thread_states import BLOCKED, DOING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.holders import HolderStates
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.threads.holders import HolderStates
 
     Ints = NDArray[np.int64]
     StackTexts = Callable[[int], tuple[str, tuple[str, ...], bool]]

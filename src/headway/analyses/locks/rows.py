@@ -26,11 +26,11 @@ from headway.analyses.locks.row_parts import (
 from headway.analyses.locks.types import Link, Lock, Pattern, Site, Waker
 from headway.analyses.lost_cores.gains.bounds import WaitSummary, bound_of_waits
 from headway.analyses.lost_cores.gains.slow_side import SLOW
-from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.classification.sites import fill_stacks, judge, line_of, stack_text
 from headway.analyses.waits.object_names import TOGETHER, display
 from headway.analyses.waits.resources import of_phaser
 from headway.analyses.waits.rules import RULES, Rule, may_have_several_holders
-from headway.analyses.waits.sites import fill_stacks, judge, line_of, stack_text
+from headway.analyses.waits.tables.blocks import KINDS
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.lock_sums import LockSums
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from headway.analyses.locks.cost import Cost
     from headway.analyses.locks.groups import Groups
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.holders import HolderStates
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.threads.holders import HolderStates
 
     Ints = NDArray[np.int64]
 

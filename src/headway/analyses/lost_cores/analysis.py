@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from headway.analyses.lost_cores.account.attribution import AccountSegment, Attribution
     from headway.analyses.lost_cores.account.phases import Stretch
+    from headway.analyses.lost_cores.changes import Gains
     from headway.analyses.scheduling.activity import Activity
     from headway.store import Recording
 
@@ -52,11 +53,13 @@ def why(
     cores: int | None = None,
     window: tuple[int, int] | None = None,
     phase: int | None = None,
+    gains: Gains | None = None,
 ) -> Why:
     """Account for cores x wall time.
 
     cores: account for so many instead of those that the program could use. window: (from, to) in ns from the recording's
-    start, None for all of it. phase: number of one of the window's phases, which is then the window.
+    start, None for all of it. phase: number of one of the window's phases, which is then the window. gains: what predicts the
+    gain without losses, of all of a recording on the cores that it had; None: it is estimated.
 
     Raises HeadwayError HW401 (window empty or outside), HW402 (no span), HW487 (more cores were used), HW488 (no such phase),
     and for a recording without thread states HW400 or HW450 where not even sums are known.
@@ -71,7 +74,8 @@ def why(
     if phase is not None:
         stretches = (_chosen(recording, stretches, phase),)
         active = activities.load(recording, (stretches[0].start_ns, stretches[0].end_ns))
-    return _answer(recording, active, number, stretches, phase or 1, () if quota is None else (quota,))
+    asked = gains if (cores, window, phase) == (None, None, None) else None
+    return _answer(recording, active, number, stretches, phase or 1, () if quota is None else (quota,), asked)
 
 
 def _chosen(recording: Recording, stretches: tuple[Stretch, ...], phase: int) -> Stretch:
@@ -88,12 +92,13 @@ def _answer(
     stretches: tuple[Stretch, ...],
     first: int,
     notices: tuple[Notice, ...],
+    gains: Gains | None,
 ) -> Why:
     span = (active.start_ns, active.end_ns)
     waits = pieces.load(recording, span)
     cuts = [each.start_ns for each in stretches[1:]]
     sweep = attribution.sweep(recording, waits, cores=float(cores), window=span, cuts=cuts)
-    losses = Losses(recording, waits, span)
+    losses = Losses(recording, waits, span, gains)
     may_exceed = cores != available_cores.known_cpus(recording)
     whole = _account(losses, sweep.segments, active, sweep, may_exceed)
     parts = [whole]

@@ -20,7 +20,7 @@ import numpy as np
 
 from headway.analyses.common import causes
 from headway.analyses.lost_cores.account.work_roles import BACKGROUND, WATCHER, work_roles
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,7 +25,7 @@ from headway.analyses.lost_cores.text import is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, Account, Loss, Place, Why
 from headway.analyses.scheduling.activity import checked_window, no_scheduling, wall_ns
 from headway.analyses.scheduling.available_cores import known_cpus
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.errors import HeadwayError, Notice
 from headway.errors.message import NOTE
 from headway.store.tables import TABLES
@@ -88,7 +88,8 @@ def _lacks_calls(recording: Recording) -> bool:
 
 def _not_replayed(account: Account) -> float:
     """Return the part of the core time that was lost to waits of which only a bound is known."""
-    waits = [each for each in account.lost if each.bound_speedup is not None and each.likely_speedup is None]
+    unknown = [each for each in account.lost if each.likely_speedup is None and each.unknown_gain is None]
+    waits = [each for each in unknown if each.bound_speedup is not None]
     return sum(loss.core_ns for loss in waits) / (account.core_ns or 1)
 
 

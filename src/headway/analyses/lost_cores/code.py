@@ -14,8 +14,8 @@ import numpy as np
 from headway.analyses.common.causes import SLEEP
 from headway.analyses.common.columns import places_of
 from headway.analyses.lost_cores.spots import Spot, spot
-from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import woken_to_die
+from headway.analyses.waits.tables.blocks import whole
+from headway.analyses.waits.threads.process_exit import woken_to_die
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,6 +159,6 @@ def column_names(recording: Recording, table: str) -> set[str]:
 
 def _inside(time: Ints, start: Ints, end: Ints) -> Ints:
     """Return which moments lie in at least one of some stretches."""
-    begun = np.searchsorted(np.sort(start), time, side="right")
-    over = np.searchsorted(np.sort(np.maximum(end, start)), time, side="right")
-    return np.flatnonzero(begun > over)
+    starts_before = np.searchsorted(np.sort(start), time, side="right")
+    ends_before = np.searchsorted(np.sort(np.maximum(end, start)), time, side="right")
+    return np.flatnonzero(starts_before > ends_before)

@@ -2,7 +2,7 @@
 
 Question   is a phase, or the code in a lock, slow for each instruction (memory), or does it only execute many?
 Method     as `headway counters`: sums of the counts of slices of the program's own threads (counters.sums), in each phase; those
-           of holders from each contended acquire to the release (counters.lock_holds). One group has both events.
+           of holders from each contended acquire to the release (counters.parts.lock_holds). One group has both events.
 Assumes    of a slice that reaches over the border of a phase or a hold, the counts are spread evenly over its time; the interval
            has room for all of it or none.
 Withheld   as there: what is not known has no figure, and a recording without cycles and instructions has none anywhere.
@@ -21,11 +21,11 @@ from headway.analyses.counters.analysis import counters
 from headway.analyses.counters.estimate import BLOCKS
 from headway.analyses.counters.layout import Layout, layout
 from headway.analyses.counters.metrics import METRICS, metrics_of
+from headway.analyses.counters.parts.slices import Slices, slices
 from headway.analyses.counters.rows import Columns
-from headway.analyses.counters.slices import Slices, slices
 from headway.analyses.counters.sums import Sums, blocks_of
 from headway.analyses.lost_cores.text import holders_cpi_sentence
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.errors import HeadwayError
 from headway.model.kinds import PROGRAM
 

@@ -21,6 +21,7 @@ from headway.analyses.lost_cores.account.idle import recorded_timers, standing
 from headway.analyses.lost_cores.account.jvm_phases import JvmPhases
 from headway.analyses.lost_cores.attach_doubts import Doubts
 from headway.analyses.lost_cores.cause_kinds import CALLS, NAMES, OF_THE_KERNEL, OF_THREADS, PHASES, REPLAYED, STILL
+from headway.analyses.lost_cores.changes import with_predictions
 from headway.analyses.lost_cores.crowded import doubt_text, doubts_of_gain
 from headway.analyses.lost_cores.evidence.sentences import Evidence
 from headway.analyses.lost_cores.gains import slow_side
@@ -40,14 +41,16 @@ from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_o
 from headway.analyses.lost_cores.likely_gains import LikelyGains
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.ranking import ranked
+from headway.analyses.lost_cores.text import refused_gain_text
 from headway.analyses.lost_cores.types import IdleThreads, Loss, Place
+from headway.analyses.waits.classification.roles import OUTSIDE
 from headway.analyses.waits.resources import of_phaser
-from headway.analyses.waits.roles import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from headway.analyses.lost_cores.account.attribution import AccountSegment
+    from headway.analyses.lost_cores.changes import Gains
     from headway.analyses.lost_cores.likely_gains import LikelyGain
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording
@@ -63,8 +66,10 @@ OF_A_PHASE = 3
 class Losses:
     """Builds the losses of one recording's accounts."""
 
-    def __init__(self, recording: Recording, waits: Waits, span: tuple[int, int]) -> None:
-        """Nothing is loaded until it is needed. All accounts lie within the span."""
+    def __init__(
+        self, recording: Recording, waits: Waits, span: tuple[int, int], predicted: Gains | None = None
+    ) -> None:
+        """Nothing is loaded until it is needed. All accounts lie within the span; `predicted`: of the one that is all of it."""
         self.recording = recording
         self.waits = waits
         self.places = Places(recording, waits)
@@ -72,6 +77,7 @@ class Losses:
         self.times = KernelTimes(recording, span)
         self.phases = JvmPhases(recording)
         self.gains = LikelyGains(recording, self.evidence, self.times, self.phases, span)
+        self.predicted = predicted
         self.doubts = Doubts(recording, waits)
 
     def of(
@@ -103,6 +109,8 @@ class Losses:
             found.append(
                 (saved, row, Loss(NAMES[row.cause], row.core_ns, share, place, limit, (), None, likely, doubts))
             )
+        if is_whole and self.predicted is not None:
+            found = with_predictions(found, self.predicted, self.places, self.times, window)
         ordered = ranked(found, inputs.wall_ns, lambda lock, asleep: self._is_by_holder(lock, asleep, window))
         return tuple(
             self._explained(row, loss, window)
@@ -154,6 +162,8 @@ class Losses:
         """Return a loss with its evidence, doubts first."""
         text, figures = self.evidence.of(loss.cause, row.key, row.threads, window)
         unknown = (UNKNOWN_GAIN,) if self.gains.hangs_on_clients(row, window) else ()
+        if loss.unknown_gain is not None:
+            unknown = (refused_gain_text(loss.unknown_gain.id),)
         return dataclasses.replace(loss, evidence=(*map(doubt_text, loss.doubts), *unknown, *text), figures=figures)
 
     def idle(self) -> tuple[IdleThreads, ...]:

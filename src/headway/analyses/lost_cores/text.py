@@ -49,6 +49,19 @@ def idle_sentence(account: Account) -> str:
     return f"{text}: {who}." if shown else f"{text}."
 
 
+def interval_text(loss: Loss) -> str:
+    """Return between which limits a loss's likely gain lies; '' where that is not predicted, next to nothing, or at its bound."""
+    if loss.likely_interval is None or (loss.likely_speedup or 1) < 1 + SMALL_GAIN:
+        return ""
+    low, high = (significant(each) for each in loss.likely_interval)
+    return f"Without it the run would be {low} to {high} times as fast, by a replay of it" if low != high else ""
+
+
+def refused_gain_text(reason: str) -> str:
+    """Return that nothing is known of a gain, as the replay of the run is refused for a reason (the id of a message)."""
+    return f"How much faster it would be is not known: the replay of the run is refused ({reason})"
+
+
 def others_sentence(account: Account) -> str:
     """Return whose the cores were, if not the program's: then all else is about a machine that was busy with others; else ''."""
     others = account.other_processes_ns or 0

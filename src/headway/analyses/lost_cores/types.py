@@ -43,9 +43,10 @@ class Loss:
     """Core time lost to one cause at one place, with a first-order bound of the speedup if it vanished.
 
     `share` is of the account's core time; `bound_speedup` wall time / (wall time without it), at least 1, None where it can't be
-    said; `likely_speedup` an estimate between 1 and that, by which losses are ranked (gains.replay), None where its
-    waits were not replayed, too; `evidence` are sentences with figures, most telling first; `figures` the same as numbers
-    (units in names); `doubts` ids of the messages that say why it may be wrong.
+    said; `likely_speedup` an estimate between 1 and that, by which losses are ranked, None where it is
+    not known, too; `evidence` are sentences with figures, most telling first; `figures` the same as numbers (units in names);
+    `doubts` ids of the messages that say why it may be wrong. `likely_interval`: where a replay of the run predicts the likely
+    speedup (lost_cores.changes), between which it lies; `unknown_gain`: why that replay is refused.
     """
 
     cause: str
@@ -57,6 +58,8 @@ class Loss:
     figures: Mapping[str, float | int | str | None] | None = None
     likely_speedup: float | None = None
     doubts: tuple[str, ...] = ()
+    likely_interval: tuple[float, float] | None = None
+    unknown_gain: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headway.analyses.counters.analysis import counters
 from headway.analyses.counters.layout import BY_THREAD, BY_THREADS_WHOLE, layout
 from headway.analyses.counters.metrics import METRICS
-from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
+from headway.analyses.counters.totals.thread_totals import has_thread_totals, thread_totals
 from headway.analyses.memory.allocated import figure
 from headway.analyses.memory.types import MemoryFigure, SteadyState
 from headway.analyses.regions.counted import counters_by_iteration

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
+from headway.analyses.counters.totals.thread_totals import has_thread_totals, thread_totals
 from headway.analyses.numa.advice import advice_of
 from headway.analyses.numa.dependencies import locality_of
 from headway.analyses.numa.nodes import Nodes, shares_by_node

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headway.analyses.counters.iterations import between_marks, marks_of, windows_of
+from headway.analyses.counters.course.iterations import between_marks, marks_of, windows_of
 from headway.analyses.numa.advice import advice_of, guideline_of
 from headway.analyses.numa.crews import WorkOverTime, work_over_time
 from headway.analyses.numa.dependencies import dependencies_of, locality_of

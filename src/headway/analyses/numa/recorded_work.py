@@ -18,7 +18,7 @@ import numpy as np
 from headway.analyses.counters.by_thread import counts_by_thread
 from headway.analyses.counters.layout import layout
 from headway.analyses.counters.metrics import imbalance
-from headway.analyses.counters.slices import slices
+from headway.analyses.counters.parts.slices import slices
 from headway.analyses.numa.columns import ThreadRange
 from headway.analyses.numa.recorded_figures import CPU_TIME, RecordedFigures, WorkerShare
 from headway.analyses.scheduling.thread_work import WORKER_SHARE, ProgramWork

@@ -3,14 +3,16 @@
 Question   how often does the code of each class read and write fields of objects, array elements and static fields, by thread.
 Method     sums of counts that the agent put into the code of the classes as they were loaded (table `access`).
 Assumes    each straight piece of code is executed to its end, or counts nothing (docs/decisions/0016-accesses.md).
-Wrong when classes or methods were left out (HW841). Nodes are not known where there are several: all accesses are of unknown
-           ones then. Owners are known where they were asked for (`owners`).
+Wrong when classes or methods were left out (HW841). Nodes are known of samples, where they were asked for (`nodes`), or where
+           there is one. Owners are known where they were asked for (`owners`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.short_names import short_name
+from headway.analyses.objects.nodes import between_nodes, nodes_by_group
 from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices, recorded_rules
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.analyses.objects.windows import window_notices
@@ -62,6 +64,8 @@ def accesses(
         used,
         rules,
         has_one_node(recording),
+        nodes_by_group(recording, ()).get(()),
+        between_nodes(recording),
     )
 
 
@@ -80,6 +84,8 @@ def access_notices(recording: Recording, found: AccessAnswer | None, windows: Wi
     notices = [Notice.of("HW845", accesses=found.together)] if found.together else []
     if found.left_out:
         notices.append(Notice.of("HW849", count=found.left_out, what="accesses", shown=MOST_GROUPS))
+    if found.nodes is not None:
+        notices.append(Notice.of("HW868", samples=found.nodes.together))
     return [*notices, *owner_notices(recording, found)]
 
 
@@ -97,12 +103,13 @@ def _groups(recording: Recording, by: Grouping, rule: OwnerRule | None) -> tuple
     if by not in _KEYS:
         return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
-    of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
+    of_thread = f"any_value({short_name('t.name')}), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
     rows = f"""FROM (SELECT *, {UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
     text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
     owned = owned_by_group(recording, _KEYS[by], rule) if rule is not None else {}
+    nodes = nodes_by_group(recording, _KEYS[by])
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))
@@ -117,6 +124,7 @@ def _groups(recording: Recording, by: Grouping, rule: OwnerRule | None) -> tuple
                 facts.get("class_name"),
                 Accessed(*row[len(keys) + 2 :]),
                 owned.get(tuple(row[: len(keys)])),
+                nodes.get(tuple(row[: len(keys)])),
             )
         )
     if len(found) < MOST_GROUPS:

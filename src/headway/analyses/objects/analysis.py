@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.notices import recorded_notices
+from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.accesses import access_notices, accesses
 from headway.analyses.objects.bounds import none_sampled, quantity
 from headway.analyses.objects.lines import cache_lines
@@ -132,7 +133,7 @@ def _groups(recording: Recording, by: Grouping, sort: Measure, unseen: Allocated
     if by not in _KEYS:
         return [], 0
     keys = [key.removeprefix("a.") for key in _KEYS[by]]
-    of_thread = "any_value(t.name), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
+    of_thread = f"any_value({short_name('t.name')}), any_value(t.java_id)" if "thread_id" in keys else "NULL, NULL"
     rows = f"""FROM (SELECT *, {_SITE} AS site, {UNNAMED} AS unnamed_id FROM allocation a) a LEFT JOIN thread t USING (thread_id)
       WHERE COALESCE(t.kind, '') != '{Kind.HEADWAY.value}' GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_ORDER[sort]} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])

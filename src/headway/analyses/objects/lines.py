@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.line_types import LineAnswer, Meeting, SharedPlaces
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS
@@ -65,8 +66,8 @@ def _fields(recording: Recording) -> tuple[dict[tuple[int, str], int], dict[tupl
 
 def _meetings(recording: Recording) -> list[tuple[int, bool, Meeting]]:
     """Return who met whom where, the most writes first: process, whether it was in one object, the meeting."""
-    text = f"""SELECT s.pid, s.same_object, any_value(t.name), s.java_id, s.thread_id, s.field,
-        any_value(o.name), s.other_java_id, s.other_thread_id, s.other_field, s.distance, sum(s.writes)::BIGINT
+    text = f"""SELECT s.pid, s.same_object, any_value({short_name("t.name")}), s.java_id, s.thread_id, s.field,
+        any_value({short_name("o.name")}), s.other_java_id, s.other_thread_id, s.other_field, s.distance, sum(s.writes)::BIGINT
       FROM line_share s LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = s.other_thread_id
       GROUP BY s.pid, s.same_object, s.java_id, s.thread_id, s.field, s.other_java_id, s.other_thread_id, s.other_field,
         s.distance

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from headway.analyses.common.short_names import short_name
+from headway.analyses.objects.nodes import nodes_by_pair
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
@@ -84,12 +86,12 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
         return ()
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
-    names = "any_value(t.name), any_value(t.java_id), any_value(o.name), any_value(o.java_id)"
+    names = ", ".join(f"any_value({short_name(f'{each}.name')}), any_value({each}.java_id)" for each in "to")
     text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums}
       FROM (FROM pair UNION ALL FROM rest) a
       LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
       GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
-    found = []
+    found, nodes = [], nodes_by_pair(recording, rule)
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
         name, java_id, owner_name, owner_java_id, *counts = more
         accessor_id = java_id if java_id is not None else unnamed
@@ -104,6 +106,7 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
                 owner_id,
                 owner,
                 Counts(*counts),
+                nodes.get((pid, thread, unnamed, owner, unnamed_owner)),
             )
         )
     return tuple(found)

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from headway.errors import Notice
     from headway.model.object_owners import OwnerRule
 
-Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair", "field"]
-"""What rows are told apart by; pair: thread and owner of the object, for allocations thread; field: cache lines have rows."""
+Grouping: TypeAlias = Literal["class", "thread", "site", "thread-class", "pair", "field", "node"]
+"""What rows are told apart by; pair: thread and owner of the object, for allocations thread; field: cache lines have rows;
+node: the memory nodes from which and to which accesses go."""
 Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
 UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
@@ -109,6 +110,38 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeSamples:
+    """Samples of accesses by kind: to the memory node of the CPU, to another one, to one that is not known.
+
+    `accesses`: how many they stand for, by kind; of others nothing is known.
+    """
+
+    local: Counts
+    remote: Counts
+    unknown: Counts
+    accesses: Counts
+
+    @property
+    def known(self) -> int:
+        """Return the samples whose node is known."""
+        return self.local.together + self.remote.together
+
+    @property
+    def together(self) -> int:
+        """Return all samples."""
+        return self.known + self.unknown.together
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenNodes:
+    """Samples of accesses from the CPUs of one memory node to the pages of one; None: unknown."""
+
+    cpu_node: int | None
+    page_node: int | None
+    samples: Counts
+
+
+@dataclass(frozen=True, slots=True)
 class Owned:
     """Accesses by the object's owner by one rule: the accessing thread itself, another one, or unknown."""
 
@@ -132,6 +165,7 @@ class AccessPair:
     owner_java_id: int | None
     owner_thread_id: int | None
     counts: Counts
+    nodes: NodeSamples | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +183,7 @@ class AccessGroup:
     class_name: str | None
     accessed: Accessed
     owned: Owned | None = None
+    nodes: NodeSamples | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +192,8 @@ class AccessAnswer:
 
     `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`. `together`: accesses by many threads
     in one row; `left_out`: groups, those with the fewest accesses. `owned` None: owners were not recorded; else they are by
-    `rule`, one of the recorded `rules`. `is_all_local`: the machine has one memory node; else nodes are not known.
+    `rule`, one of the recorded `rules`. `is_all_local`: the machine has one memory node; else nodes are known of samples
+    (`nodes`, `between`), where they were recorded.
     """
 
     total: Accessed
@@ -170,6 +206,8 @@ class AccessAnswer:
     rule: OwnerRule | None = None
     rules: tuple[OwnerRule, ...] = ()
     is_all_local: bool = False
+    nodes: NodeSamples | None = None
+    between: tuple[BetweenNodes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,7 @@ def estimates(parts: Sequence[Part]) -> list[WindowFigure]:
     between = sum(_between(work, counts, None) for work, counts in guessed)
     even = sum(_at_even_speed(work, counts[-1]) for work, counts in known if work.between_ns > 0)
     half = _half_width(guessed) + abs(even - between)
-    has_more = sum((counts > 0) for _, counts in guessed) > 0
-    is_seen = has_more.sum(axis=0) >= LEAST_SEEN
+    is_seen = np.any([counts > 0 for _, counts in guessed], axis=0).sum(axis=0) >= LEAST_SEEN
     found = []
     for all_of, least, more, width, seen in zip(counted, exact, between, half, is_seen, strict=True):
         if not seen or not np.isfinite(width):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headway.analyses.objects.owners import name_of
@@ -90,7 +91,7 @@ def _jvms(recording: Recording) -> Sequence[Mapping[str, Any]]:
 
 def _is_whole(jvm: Mapping[str, Any]) -> bool:
     """Return whether all that a JVM's agent counted is on record."""
-    return bool(jvm.get("is_complete")) and not jvm.get("rows_left_out")
+    return bool(jvm.get("is_complete")) and not jvm.get("windows_incomplete")
 
 
 def _nothing() -> Work:
@@ -112,7 +113,7 @@ def _works(recording: Recording, whole: Mapping[int, bool]) -> dict[Unit, Work]:
         spells = np.zeros(GROUPS)
         if 0 < group <= GROUPS:
             spells[group - 1] = before_ns
-        work = Work(spells, *values, is_whole=whole.get(pid, False))
+        work = replace(Work(spells, *values), is_whole=whole.get(pid, False))
         unit = (pid, thread_id, unnamed)
         found[unit] = found[unit] + work if unit in found else work
     return found

@@ -45,7 +45,7 @@ from headway.analyses.stacks.sources import (
 from headway.analyses.stacks.table import StackTable, load_stacks
 from headway.analyses.stacks.tree import build_tree
 from headway.analyses.stacks.types import COUNT, Frame, Profile, ThreadWeight
-from headway.analyses.waits import blocks
+from headway.analyses.waits.tables import blocks
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import COUNTED, PROGRAM
 from headway.model.near_names import nearest_first
@@ -102,7 +102,7 @@ def profile(
     span = checked_window(recording, window)
     kinds = kinds or (PROGRAM if event == OFF_CPU else ALL_KINDS)
     weights, notes, first = weigh(recording, event, span, kinds) if weighed is None else weighed
-    told = list(first)
+    earlier_notices = list(first)
     if not len(weights.weight):
         raise HeadwayError("HW443", path=recording.path, event=event, start=span[0] / 1e9, end=span[1] / 1e9)
     weights, threads = _of_threads(recording, event, weights, thread, only, kinds)
@@ -110,8 +110,8 @@ def profile(
     found, notices = _of_region(recording, weights, stacks, region, event)
     if event == cpu_time.CPU:
         notices += cpu_time.notices(recording, found, notes)
-    told += _of_virtual_threads(recording, event, found, threads, stacks)
-    return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), [*told, *notices])
+    earlier_notices += _of_virtual_threads(recording, event, found, threads, stacks)
+    return _profile(recording, event, span, found, threads, stacks, (by_thread, paths), [*earlier_notices, *notices])
 
 
 class Weighed(NamedTuple):
@@ -119,7 +119,7 @@ class Weighed(NamedTuple):
 
     weights: Weights
     notes: tuple[str, ...]
-    told: tuple[Notice, ...]
+    notices: tuple[Notice, ...]
 
 
 def weigh(
@@ -139,8 +139,8 @@ def weigh(
         return Weighed(weights, notes, tuple(notices))
     if unit_of(event) == COUNT:
         return Weighed(*counted_events.weights(recording, event, part), ())
-    weights, told = _weights(recording, event, events, part, kinds)
-    return Weighed(weights, (), tuple(told))
+    weights, own_notices = _weights(recording, event, events, part, kinds)
+    return Weighed(weights, (), tuple(own_notices))
 
 
 def busiest_thread(recording: Recording, window: tuple[int, int] | None = None) -> int:
@@ -181,8 +181,8 @@ def events_of(event: str) -> set[str]:
 
 
 def _list(events: Collection[str]) -> str:
-    told = (*events, BLAME) if events_of(BLAME) <= set(events) else events
-    return ", ".join(told) if told else "none"
+    names = (*events, BLAME) if events_of(BLAME) <= set(events) else events
+    return ", ".join(names) if names else "none"
 
 
 def _how(event: str) -> str:
@@ -294,12 +294,12 @@ def _profile(
     frames, root = list(stacks.frames), None
     per_thread = summed(weights.thread, np.zeros_like(weights.thread), weights.weight, weights.samples)
     if by_thread:
-        told = _heaviest(weights, paths)
-        root = len(frames) + np.searchsorted(per_thread.thread, told.thread)
+        summed_weights = _heaviest(weights, paths)
+        root = len(frames) + np.searchsorted(per_thread.thread, summed_weights.thread)
         frames += [Frame("", threads[key][1]) for key in per_thread.thread.tolist()]
     else:
-        told = summed(np.zeros_like(weights.stack), weights.stack, weights.weight, weights.samples)
-        told = _heaviest(told, paths)
+        summed_weights = summed(np.zeros_like(weights.stack), weights.stack, weights.weight, weights.samples)
+        summed_weights = _heaviest(summed_weights, paths)
     unsampled = cpu_time.is_unsampled(weights.stack)
     if event in (OFF_CPU, LOCK) and not recording.has("stack"):
         notices.append(Notice.of("HW445"))
@@ -313,7 +313,7 @@ def _profile(
         mode=recording.mode,
         window_ns=span,
         frames=tuple(frames),
-        tree=build_tree(stacks.stacks, stacks.row_of(told.stack), told.weight, root),
+        tree=build_tree(stacks.stacks, stacks.row_of(summed_weights.stack), summed_weights.weight, root),
         threads=_threads(per_thread, threads),
         notices=(*recorded_notices(recording), *notices),
     )

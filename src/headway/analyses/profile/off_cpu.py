@@ -23,9 +23,9 @@ from headway.analyses.stacks.sources import (
     Weights,
     summed,
 )
-from headway.analyses.waits.blocks import note_left
+from headway.analyses.waits.classification.sites import fill_stacks
 from headway.analyses.waits.nesting import FlatWaits, flattened
-from headway.analyses.waits.sites import fill_stacks
+from headway.analyses.waits.tables.blocks import note_left
 from headway.store.sql import woken_ns
 
 if TYPE_CHECKING:

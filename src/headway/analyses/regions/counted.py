@@ -3,7 +3,7 @@
 Question   how many cycles, instructions, misses ... fall to each region, the rest and the JVM's own threads; to each iteration,
            and how much that varies from one to the next.
 Method     counts of slices (counters.analysis) divided by time windows: the instances of regions (regions.analysis), where
-           only threads that run the program's code count; stretches between marks (counters.iterations), or instances of the
+           only threads that run the program's code count; stretches between marks (counters.course), or instances of the
            methods that a pattern names, where all threads do.
 Assumes    as regions and iterations do. A slice that reaches over the border of a window is divided by time: see its interval.
 Wrong when calls of a method follow each other closer than samples come: several are then one iteration; a call in which no
@@ -20,10 +20,10 @@ import numpy as np
 
 from headway.analyses.common.intervals import Spans
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.iterations import Iterations, between_marks, marks_of, refused, windows_of
+from headway.analyses.counters.course.iterations import Iterations, between_marks, marks_of, refused, windows_of
+from headway.analyses.counters.course.over_iterations import over_iterations
 from headway.analyses.counters.layout import layout
-from headway.analyses.counters.over_iterations import over_iterations
-from headway.analyses.counters.time_windows import TimeWindows
+from headway.analyses.counters.parts.time_windows import TimeWindows
 from headway.analyses.regions.analysis import region_spans
 from headway.errors import Notice
 from headway.model.iterations import METHOD, IterationMarks

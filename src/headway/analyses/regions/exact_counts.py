@@ -5,7 +5,7 @@ Question   cycles, instructions and cache misses of the threads of a region in i
 Method     sums of the counts of slices (counters.sums), scaled where groups took turns (counters.estimate). Cycles and
            instructions come from one group, which counted both in the same time.
            A slice that reaches over the border of an instance has its counts divided by time; what any processor does at most
-           (counters.ceiling) bounds its parts, so that a border in a long slice costs little, and running time that
+           (counters.uncounted.ceiling) bounds its parts, so that a border in a long slice costs little, and running time that
            nobody counted.
 Assumes    instances lie where regions.instances has them: the bounds are those of counting, not of a border found by samples.
 Withheld   where the bounds are further than MOST_DOUBT from the count: then neither of both is known, and CPU time stands for
@@ -24,8 +24,8 @@ import numpy as np
 from headway.analyses.common.intervals import Measure, Spans
 from headway.analyses.counters.estimate import BLOCKS
 from headway.analyses.counters.layout import Layout, layout
+from headway.analyses.counters.parts.slices import Slices, slices
 from headway.analyses.counters.rows import Columns
-from headway.analyses.counters.slices import Slices, slices
 from headway.analyses.counters.sums import Sums, blocks_of
 from headway.analyses.counters.types import Figure, Row
 from headway.errors import HeadwayError

@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.short_names import short_name
 from headway.analyses.regions.analysis import regions_of
 from headway.analyses.stacks.labels import EVENTS, RETURN_BARRIER, plain_lambda
 from headway.analyses.stacks.sources import recorded_events
@@ -190,7 +191,7 @@ def _event(recording: Recording) -> str | None:
 def _add(seen: _SampledStacks, recording: Recording, event: str) -> None:
     stacks = _stacks(recording)
     rows = recording.query(
-        "SELECT t.java_id, t.name, s.stack_id, sum(s.weight) FROM sample s LEFT JOIN thread t"
+        f"SELECT t.java_id, {short_name('t.name')}, s.stack_id, sum(s.weight) FROM sample s LEFT JOIN thread t"
         " ON t.thread_id = s.thread_id WHERE s.event = $1 AND s.stack_id IS NOT NULL"
         " AND coalesce(t.kind, 'app') IN ('app', 'carrier') GROUP BY 1, 2, 3",
         (event,),

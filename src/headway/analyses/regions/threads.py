@@ -26,11 +26,11 @@ import numpy as np
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.common.intervals import NOTHING, Measure, Spans, union
 from headway.analyses.scheduling.activity import has_scheduling
-from headway.analyses.waits import blocks as lock_data
-from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.classification.sites import line_of, sites_of
 from headway.analyses.waits.rules import CONTENTION, PUT_BACK, RULES, TIMER
-from headway.analyses.waits.sites import line_of, sites_of
-from headway.analyses.waits.thread_states import pauses
+from headway.analyses.waits.tables import blocks as lock_data
+from headway.analyses.waits.tables.blocks import whole
+from headway.analyses.waits.threads.thread_states import pauses
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

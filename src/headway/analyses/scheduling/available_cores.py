@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headway.analyses.scheduling.activity import Activity
     from headway.store import Recording
 
-BEYOND = 0.01
+IGNORED_SHARE = 0.01
 """The program used k cores at once if it used more for no more than this part of its CPU time."""
 ALLOWED_BEYOND = 0.001
 """--cores may be below what was used for so much of the time."""
@@ -48,12 +48,12 @@ def available(recording: Recording, activity: Activity) -> tuple[int, Notice | N
 
 
 def used_at_once(activity: Activity) -> int:
-    """Return how many cores the program used at the same time, ignoring the top share BEYOND of its CPU time."""
+    """Return how many cores the program used at the same time, ignoring the top IGNORED_SHARE of its CPU time."""
     running, length = activity.on_cpu, activity.dur_ns
     total = float((running * length).sum())
     most = int(running.max(initial=0))
     for cores in range(1, most):
-        if float((np.maximum(running - cores, 0) * length).sum()) <= BEYOND * total:
+        if float((np.maximum(running - cores, 0) * length).sum()) <= IGNORED_SHARE * total:
             return cores
     return max(1, most)
 

@@ -36,6 +36,8 @@ STEAL_TELLS_NS = 10e6
 STARVED_SHARE = 0.02
 STEAL_WARNS, STARVED_WARNS = 0.10, 0.20
 """From these shares on a run on a calm machine would be another run: a warning, not a note."""
+LEAST_CHANGE = 0.05
+"""A run that would be shorter by less of it on free CPUs is the same run."""
 IDLE_SHARE = 0.20
 TICKS_TELL_NS = 0.5e9
 """CPUs count their work in ticks of up to 10 ms: what is told of others by that alone drowns in them in shorter runs."""
@@ -259,11 +261,15 @@ def starvation(case: Case) -> PreconditionFinding | None:
     if share < STARVED_SHARE:
         return None
     lengths = case.dur * np.divide(got, wanted, out=np.ones_like(got), where=wanted > 0)
-    free = duration(case.predict(case.recorded, dur=lengths))
+    on_free_ns = case.predict(case.recorded, dur=lengths)
     throttled = case.recording.manifest.extra.get("throttled_ns")
     quota = f", a CPU quota kept the program off them for {duration(throttled)}" if throttled else ""
-    notice = Notice.of("HW414", cores=case.recorded, share=share, other=_others(case), free=free, quota=quota)
-    notice = _weighty(notice, share >= STARVED_WARNS or bool(quota))
+    notice = Notice.of(
+        "HW414", cores=case.recorded, share=share, other=_others(case), free=duration(on_free_ns), quota=quota
+    )
+    # An idle server hardly wants a core: how long it is without one changes nothing.
+    changes = on_free_ns < (1 - LEAST_CHANGE) * case.predict(case.recorded)
+    notice = _weighty(notice, bool(quota) or (changes and share >= STARVED_WARNS))
     below = {k: _around(case.predict(k), case.predict(k, dur=lengths))[0] for k in case.cores}
     return PreconditionFinding(notice, "waiting for CPUs that were not free", below, floor=case.floor_left(lengths))
 

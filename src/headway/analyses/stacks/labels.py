@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.analyses.common import patterns
-from headway.analyses.waits.blocks import whole
 from headway.analyses.waits.object_names import is_jdk, is_proxy
+from headway.analyses.waits.tables.blocks import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,8 +14,8 @@ import numpy as np
 from headway.analyses.common.causes import CAUSES, FEW, SERIAL, START, TITLES
 from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.stacks.types import BYTES, COUNT, NANOSECONDS
-from headway.analyses.waits import blocks as lock_data
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.classification.sites import sites_of
+from headway.analyses.waits.tables import blocks as lock_data
 from headway.errors import HeadwayError
 from headway.store.sql import literal
 

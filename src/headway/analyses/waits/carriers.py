@@ -24,7 +24,7 @@ from headway.analyses.common.intervals import NOTHING, Spans, pairs, reached
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
 

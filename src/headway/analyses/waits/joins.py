@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.threads.thread_states import Scale
 from headway.model import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
 

@@ -1,9 +1,9 @@
 """Cuts waits for locks where the holder changes, and follows holders that wait for another lock themselves.
 
-Method     waits.holders tells who held each object when. A wait is cut at the changes; a piece whose holder is blocked on another
-           lock meanwhile goes to that lock and its holder, and so on. Where that leads back to who waits, or does not end, the
-           piece stays with the lock it began with, and is marked as a cycle. Between a release and the next acquire it is the
-           next holder that is waited for: it is being woken.
+Method     threads.holders tells who held each object when. A wait is cut at the changes; a piece whose holder is blocked on
+           another lock meanwhile goes to that lock and its holder, and so on. Where that leads back to who waits, or does not
+           end, the piece stays with the lock it began with, and is marked as a cycle. Between a release and the next acquire it
+           is the next holder that is waited for: it is being woken.
 Bounded    a lock with many waiters and short holds has waiters x holds pieces. Where that is too many, of each stretch of time
            only the thread that held longest counts; how long the stretches are, `least_ns` says.
 """
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct
-from headway.analyses.waits.holders import HANDED_OVER
-from headway.analyses.waits.holders import timeline as holders_of
-from headway.analyses.waits.timelines import intervals, timeline
+from headway.analyses.waits.threads.holders import HANDED_OVER
+from headway.analyses.waits.threads.holders import timeline as holders_of
+from headway.analyses.waits.threads.timelines import intervals, timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.timelines import Timeline
+    from headway.analyses.waits.tables.blocks import LockData
+    from headway.analyses.waits.threads.timelines import Timeline
 
     Ints = NDArray[np.int64]
 

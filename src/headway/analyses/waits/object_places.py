@@ -1,10 +1,10 @@
 """The line at which each lock object is waited for, and which objects share a line.
 
 Question   a program makes a lock for each client, transaction or task: which of them does a person take for one?
-Method     an object's place is the line (waits.sites.line_of) at which most of the time waited for it was waited; an object of
-           which no single wait is left has that of its first one. Objects of one process, kind, class and place are one, if the
-           same class locks them: what a virtual thread's Thread.sleep takes for itself is no lock of the line that sleeps.
-           Classes nested in one of the JDK count as that one: who computes in a ConcurrentHashMap locks a Node of it, a
+Method     an object's place is the line (classification.sites.line_of) at which most of the time waited for it was waited; an
+           object of which no single wait is left has that of its first one. Objects of one process, kind, class and place are
+           one, if the same class locks them: what a virtual thread's Thread.sleep takes for itself is no lock of the line that
+           sleeps. Classes nested in one of the JDK count as that one: who computes in a ConcurrentHashMap locks a Node of it, a
            TreeBin or a ReservationNode, as the table is just then.
 Assumes    that what is waited for at one line in one class of object has one cause.
 Wrong when a line takes different locks for different reasons (a helper method that locks what it is given): then a row stands
@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct, numbered, numbered_pairs
-from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.object_names import is_jdk, is_of_locks, is_proxy
 from headway.analyses.waits.rules import Wait
+from headway.analyses.waits.tables.blocks import KINDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]

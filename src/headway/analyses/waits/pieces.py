@@ -7,7 +7,7 @@ Method     the blocks of the agent, each under the rule of its stack (waits.rule
            what is waited for is numbered (waits.resources). Joins wait for a laggard only once somebody else has finished
            (waits.joins). A virtual thread waits until it is unparked; from then until it goes on it waits for a carrier, if
            none is free.
-Assumes    what waits.rules and waits.holders assume.
+Assumes    what waits.rules and threads.holders assume.
 Wrong when single blocks are missing because the agent's file was full. A virtual thread that was started, or has given way,
            and has no carrier, leaves no trace and is in no piece.
 """
@@ -24,21 +24,21 @@ import numpy as np
 from headway.analyses.common.causes import CARRIERS, FEW, IMBALANCE, LOCK, SLEEP
 from headway.analyses.common.columns import places_of
 from headway.analyses.common.intervals import Spans, pairs, reached
-from headway.analyses.waits import blocks as lock_data
 from headway.analyses.waits.carriers import without_carrier
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.joins import Joins, shared_from
 from headway.analyses.waits.lock_pieces import lock_pieces
 from headway.analyses.waits.nesting import flattened
 from headway.analyses.waits.resources import keys_of
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.tables import blocks as lock_data
 from headway.analyses.waits.wait_causes import CODE, IS_IDLE, causes_of, is_directed, targets_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.classification.sites import Sites
     from headway.analyses.waits.resources import Waited
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

@@ -25,14 +25,14 @@ from headway.analyses.waits.rules import RULES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
 
 MOST_OBJECTS = 1000
 _ONCE = ("latch", "result")
-_MADE_PER_WAIT = ("Phaser$QNode", "CompletableFuture$Signaller", "DualNode", "TransferNode")
+_NEW_FOR_EACH_WAIT = ("Phaser$QNode", "CompletableFuture$Signaller", "DualNode", "TransferNode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _by_object(
     """Return which blocks are told by their object."""
     blocks, blockers = data.blocks, data.blockers
     once = np.isin(sites.rule, [number for number, rule in enumerate(RULES) if rule.id in _ONCE])
-    per_wait = np.array([name.endswith(_MADE_PER_WAIT) for name in names])[class_of]
+    per_wait = np.array([name.endswith(_NEW_FOR_EACH_WAIT) for name in names])[class_of]
     alone = blockers.is_object[blocks.blocker] & ~per_wait[blocks.blocker] & ~once
     rows = np.flatnonzero(alone)
     causes, objects, at = numbered_pairs(cause[rows], blocks.blocker[rows])

@@ -6,9 +6,10 @@ Method     rules in order, the first that fits decides. They look at the stack o
            package, so that copies of java.util.concurrent in other packages are recognised, too. `depth` counts the frames
            that are no JDK code: a loop that serves a queue is close to its thread's run(), a wait inside a call is not.
 Assumes    queues are taken from by those that do the work in them, unless the code says borrow, acquire or the like, or the
-           takers put back what they took (waits.pools).
+           takers put back what they took (classification.pools).
 Wrong when a pool of resources is a plain queue that is taken from within three frames of run(), and is so seldom waited for that
-           waits.pools does not tell it from a queue of work. Such rows stay visible, with their rule, under the idle waiting.
+           classification.pools does not tell it from a queue of work. Such rows stay visible, with their rule, under the idle
+           waiting.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ _COLLECTION = re.compile(r"(\w*(Queue|Deque|List|Vector|Stack))$")
 _RESULTS = re.compile(
     r"(FutureTask|CompletableFuture|ForkJoinTask|CountedCompleter|AbstractExecutorService|ExecutorCompletionService"
     r"|ForkJoinPool\$\w+|StructuredTaskScope\w*|ThreadFlock|ThreadPerTaskExecutor|ProcessImpl|Process)\.\w+"
-    r"|AbstractFuture(State)?\.(get|blockingGet)|\w+\.(awaitTermination|awaitQuiescence|awaitShutdown|awaitStop|awaitClose)|Thread\.join\w*|ApplicationShutdownHooks\.\w+"
+    r"|AbstractFuture(State)?\.(get|blockingGet)|ApplicationShutdownHooks\.\w+|[\w$]+\.join|Thread\.join\w*"
+    r"|[\w$]+\.(await(Termination|Quiescence|Shutdown|Stop(ped)?|Close)|waitFor(Exit|Shutdown|Stop|Termination|End)"
+    r"|waitUntil(Stopped|ShutDown|Terminated|Closed))"
 )
 _RUNS = re.compile(
     r"[\w$]+\.(run|runAndReset|call|exec|doExec|topLevelExec|runTask)"

@@ -6,7 +6,7 @@ Method     the rules of waits.rules tell the kind of waiting; a table gives each
            belongs to it, who comes later waits for the next. At a phaser, wakers are followed back likewise. For queues it is
            the thread of the other side that unparked (wakers that wait there themselves only pass on a lock); where none is
            seen, the next such one. For conditions it is the waker; who waits with a time limit again and again
-           (waits.polls) waits for the next one. Locks are another matter (waits.lock_pieces).
+           (classification.polls) waits for the next one. Locks are another matter (waits.lock_pieces).
 Wrong when more threads than a cyclic barrier has parties use it at once.
 """
 
@@ -19,18 +19,18 @@ import numpy as np
 
 from headway.analyses.common.causes import CAUSES, CONDITION, FEW, FULL, IDLE, IMBALANCE, IO, LOCK, SLEEP, STARVED
 from headway.analyses.common.columns import numbered, numbered_pairs, places_of
-from headway.analyses.waits.mounted import carriers_of, mounted
-from headway.analyses.waits.polls import helpers
-from headway.analyses.waits.process_exit import parents
-from headway.analyses.waits.roles import OUTSIDE, ROLES
+from headway.analyses.waits.classification.polls import helpers
+from headway.analyses.waits.classification.roles import OUTSIDE, ROLES
 from headway.analyses.waits.rules import PUT_BACK, RULES
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.threads.mounted import carriers_of, mounted
+from headway.analyses.waits.threads.process_exit import parents
+from headway.analyses.waits.threads.thread_states import Scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -212,14 +212,14 @@ def _passed_on(data: LockData, rows: Ints, key: Ints, at_once_ns: int | None = N
     woke: dict[tuple[int, int], int] = {}
     order = np.argsort(blocks.waking[rows], kind="stable")
     facts = (key, blocks.thread, blocks.waker, blocks.began, blocks.waking, blocks.full)
-    for at, place, thread, waker, began, waking, gone in _one_by_one(order, rows, facts):
+    for at, place, thread, waker, began, waking, ended in _one_by_one(order, rows, facts):
         when, who, since = let_go.get((place, waker), (-1, -1, 0))
         if began >= when or (at_once_ns is not None and waking - since > at_once_ns):
             # Whom it woke first told when all could go on: who was quick may wait for the next time when it wakes the others.
             first = woke.get((place, waker), -1)
             when, who = first if began < first else waking, waker
             woke[place, waker] = when
-        let_go[place, thread] = when, who, gone
+        let_go[place, thread] = when, who, ended
         found[at] = who
     return found
 

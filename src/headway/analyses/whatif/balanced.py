@@ -19,9 +19,9 @@ import numpy as np
 
 from headway.analyses.common.causes import IMBALANCE
 from headway.analyses.common.columns import places_of
-from headway.analyses.waits import blocks
+from headway.analyses.waits.classification.sites import lines_of, sites_of
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import lines_of, sites_of
+from headway.analyses.waits.tables import blocks
 from headway.analyses.waits.wait_causes import CODE, causes_of
 from headway.analyses.whatif.pools import called_alike
 from headway.errors import HeadwayError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.critical_path.path_threads import PathThreadTable
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

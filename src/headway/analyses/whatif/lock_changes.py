@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.units import duration
-from headway.analyses.waits.blocks import has_all_waits
+from headway.analyses.waits.tables.blocks import has_all_waits
 from headway.analyses.whatif.recorded_locks import recorded_locks
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible

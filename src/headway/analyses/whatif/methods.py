@@ -20,8 +20,8 @@ from headway.analyses.common.units import percent
 from headway.analyses.profile.cpu_time import CPU
 from headway.analyses.stacks.labels import plain_lambda
 from headway.analyses.stacks.table import CUT, NOT_STORED, load_stacks
-from headway.analyses.waits.blocks import whole
 from headway.analyses.waits.object_names import is_jdk
+from headway.analyses.waits.tables.blocks import whole
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 
 from headway.analyses.common.columns import places_of
 from headway.analyses.common.units import duration, percent
-from headway.analyses.waits.blocks import has_all_waits
+from headway.analyses.waits.tables.blocks import has_all_waits
 from headway.analyses.whatif.pools import PoolRun, most_at_once, pools_of, tasks_of
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import numbered, places_of
-from headway.analyses.waits import blocks
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.object_names import display
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.tables import blocks
 from headway.model.kinds import Kind
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
-    from headway.analyses.waits.blocks import LockData
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.classification.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.analyses.whatif.types import Extent, PoolChange
     from headway.store import Recording
 

@@ -126,7 +126,8 @@ class Runs:
         ]
 
     def _changed(self, change: Change, extent: Extent) -> list[_native.StepChanges | None]:
-        return [each.native(extent) if each is not None and change.reaches_steps else None for each in self.changed]
+        is_changed = change.reaches_steps or change.without
+        return [each.native(extent) if each is not None and is_changed else None for each in self.changed]
 
     def traced(self, change: Change) -> tuple[list[Replayed], PredictedTimeline]:
         """Replay a single run, and return what its threads do, too."""

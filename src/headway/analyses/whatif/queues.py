@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import distinct, places_of
-from headway.analyses.waits import blocks
+from headway.analyses.common.columns import distinct
+from headway.analyses.waits.classification.sites import lines_of, sites_of
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import lines_of, sites_of
+from headway.analyses.waits.tables import blocks
+from headway.analyses.whatif.waiting_steps import waiting_steps
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.analyses.whatif.types import QueueChange
     from headway.store import Recording
 
@@ -129,18 +130,7 @@ def _steps_in(recording: Recording, data: LockData, rows: Ints, steps: Mapping[s
         raise _unknown(recording, change, "virtual threads waited for room, and their carriers went on meanwhile")
     origin = recording.window_ns[0]
     began, full = data.blocks.began[rows] + origin, data.blocks.full[rows] + origin
-    of_thread = dict(places_of(steps["thread"]))
-    found = []
-    for thread, of in places_of(data.blocks.thread[rows].astype(np.int64)):
-        mine = of_thread.get(thread)
-        if mine is None:
-            continue
-        order = of[np.argsort(began[of], kind="stable")]
-        middle = (steps["begin_ns"][mine] + steps["woken_ns"][mine]) // 2
-        at = np.searchsorted(began[order], middle, side="right") - 1
-        inside = (at >= 0) & (full[order[np.maximum(at, 0)]] >= middle)
-        found.append(mine[inside & (steps["woken_ns"][mine] > steps["begin_ns"][mine])])
-    chosen = np.concatenate(found) if found else np.zeros(0, np.int64)
+    chosen = waiting_steps(steps, data.blocks.thread[rows].astype(np.int64), began, full)
     length = steps["woken_ns"][chosen] - steps["begin_ns"][chosen]
     unknown = int(length[steps["is_by_thread"][chosen] == 0].sum())
     if unknown > MOST_UNKNOWN * int(length.sum()):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration
-from headway.analyses.waits.blocks import has_locks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.analyses.whatif import lock_changes, methods, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict, unexplained

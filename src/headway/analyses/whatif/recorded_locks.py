@@ -2,7 +2,7 @@
 
 Question   which locks of a recording can be replayed, what are they called, and who acquired them when?
 Method     monitors, and the locks of java.util.concurrent that one thread has at a time, from their waits and holds
-           (waits.blocks). Named as `headway locks` names them: by object, or by the line at which threads wait for them.
+           (waits.tables.blocks). Named as `headway locks` names them: by object, or by the line at which threads wait for them.
 Assumes    that acquisitions which nobody waited for before or meanwhile, which are not recorded, stay so.
 Wrong when they do not: on more cores than recorded, or where threads come to the lock much more often.
 """
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import LOCK
-from headway.analyses.waits import blocks
-from headway.analyses.waits.blocks import KINDS
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.object_names import display
 from headway.analyses.waits.object_places import object_places
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.sites import sites_of
+from headway.analyses.waits.tables import blocks
+from headway.analyses.waits.tables.blocks import KINDS
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
 from headway.model.interruptible import interruptible
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway import _native
-    from headway.analyses.waits.blocks import LockData
+    from headway.analyses.waits.classification.sites import Sites
     from headway.analyses.waits.object_places import ObjectPlaces
-    from headway.analyses.waits.sites import Sites
+    from headway.analyses.waits.tables.blocks import LockData
     from headway.store import Recording
 
     Ints = NDArray[np.int64]

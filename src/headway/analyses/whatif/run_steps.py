@@ -18,7 +18,7 @@ from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.lost_cores.account.io_wakers import io_waits
 from headway.analyses.lost_cores.code import column_names
-from headway.analyses.waits.blocks import has_all_waits
+from headway.analyses.waits.tables.blocks import has_all_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
 from headway.model.kinds import PROGRAM, Kind

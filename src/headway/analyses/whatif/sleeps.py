@@ -19,11 +19,11 @@ import numpy as np
 from headway.analyses.common.columns import places_of
 from headway.analyses.common.patterns import in_time
 from headway.analyses.common.units import percent
-from headway.analyses.waits import blocks
-from headway.analyses.waits.blocks import has_locks, whole
-from headway.analyses.waits.roles import IS_IDLE
-from headway.analyses.waits.sites import lines_of, sites_of
-from headway.analyses.waits.wait_stacks import line_of_frames
+from headway.analyses.waits.classification.roles import IS_IDLE
+from headway.analyses.waits.classification.sites import lines_of, sites_of
+from headway.analyses.waits.tables import blocks
+from headway.analyses.waits.tables.blocks import has_locks, whole
+from headway.analyses.waits.tables.wait_stacks import line_of_frames
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 

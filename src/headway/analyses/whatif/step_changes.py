@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChangedSteps:
-    """What is changed of a run's steps. `room`: those that wait for room in a queue."""
+    """What is changed of a run's steps. `room`: those that wait for room in a queue; `waits`: those whose waits take no time."""
 
     run: RecordedRun
     sleeps: ChangedSleeps | None = None
     methods: ChangedMethods | None = None
     room: Ints | None = None
     balanced: BalancedSteps | None = None
+    waits: Ints | None = None
 
     def native(self, extent: Extent) -> _native.StepChanges:
         """Return the steps after the change."""
@@ -50,7 +51,8 @@ class ChangedSteps:
 
         asleep, asleep_ns = self._waits(extent)
         room = np.zeros(0, np.int64) if self.room is None or extent == "least" else self.room
-        changed = [asleep, room, *(each.step for each in (self.methods, self.balanced) if each is not None)]
+        none = np.zeros(0, np.int64) if self.waits is None else self.waits
+        changed = [asleep, room, none, *(each.step for each in (self.methods, self.balanced) if each is not None)]
         step = distinct(np.concatenate(changed))
         factor, wait_ns = np.ones(len(step)), np.full(len(step), -1.0)
         if self.methods is not None:
@@ -61,6 +63,7 @@ class ChangedSteps:
             wait_ns[at] = self.balanced.wait_ns
         wait_ns[np.searchsorted(step, asleep)] = asleep_ns
         wait_ns[np.searchsorted(step, room)] = 0.0
+        wait_ns[np.searchsorted(step, none)] = 0.0
         return interruptible(
             _native.StepChanges,
             steps=self.run.steps,

@@ -125,7 +125,7 @@ class Change:
 
     `cores`: on so many cores of the same kind, or logical CPUs with `smt`. `clock`: CPUs that compute so many times as fast.
     `io`: I/O so many times as fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`, `methods`, `pools`,
-    `queues`, `balanced`: of the first recording.
+    `queues`, `balanced`: of the first recording. `without`: causes of `headway why` some of whose waits take no time.
     """
 
     cores: int
@@ -139,6 +139,7 @@ class Change:
     pools: tuple[PoolChange, ...] = ()
     queues: tuple[QueueChange, ...] = ()
     balanced: tuple[BalanceChange, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def reaches_steps(self) -> bool:

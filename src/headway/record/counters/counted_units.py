@@ -1,7 +1,7 @@
 """Counting units of whole sockets that a recording counts: their events are tried where they are read, and opened there.
 
 Nothing that a loop does is known to make any such unit count, so that its events are only opened. What reads zero from begin to
-end of a recording is withheld by the analysis (analyses/counters/socket_units.py), as nothing tells it from what does not count.
+end of a recording is withheld (analyses/counters/totals/socket_units.py), as nothing tells it from what does not count.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from headway.model.names import text, whole_number
 from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, OwnerRule
 from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.line_table import LINE_COVERAGE, LineTables, line_notices
+from headway.record.finalise.node_table import NODE_COVERAGE, NodeTables, node_notices
 from headway.record.finalise.thread_columns import thread_columns
 from headway.record.finalise.thread_table import RecordedThreads
 from headway.record.finalise.window_table import WINDOW_COVERAGE, WindowTables, windows_of
@@ -61,7 +62,9 @@ class AccessTables:
         for rule in OWNER_RULES:
             if any(rule in _known_rules(agent) for agent in self.agents):
                 tables |= self._write_owners(directory, possible, rule)
-        return tables | LineTables(self.threads, self.agents).write(directory, possible)
+        for more in (LineTables(self.threads, self.agents), NodeTables(self.threads, self.agents)):
+            tables |= more.write(directory, possible)
+        return tables
 
     def _write_owners(self, directory: Path, possible: ImpossibleValueFilter, rule: OwnerRule) -> dict[str, TableInfo]:
         """Write the two tables of a rule. Raises OSError."""
@@ -94,7 +97,7 @@ class AccessTables:
                 found.append(Notice.of("HW841", pid=jvm["pid"], what=left_out))
             if jvm["owners_are"] == "unknown":
                 found.append(Notice.of("HW848", pid=jvm["pid"]))
-            found += line_notices(jvm)
+            found += [*line_notices(jvm), *node_notices(jvm)]
         if any(jvm["problem"] is None and not jvm.get("window_ms") for jvm in self.facts().get("jvms", ())):
             found.append(Notice.of("HW843"))
         return found
@@ -119,7 +122,10 @@ class AccessTables:
             coverage |= {**windows, **{name: numbers.get(name) for name in WINDOW_COVERAGE}}
         if lines_are == "on":
             coverage |= {name: numbers.get(name) for name in LINE_COVERAGE}
-        return {**known, **coverage, "owners_are": owners_are, "lines_are": lines_are}
+        nodes_are = agent_fact(agent, "access_nodes") or None
+        if nodes_are == "on":
+            coverage |= {name: numbers.get(name) for name in NODE_COVERAGE}
+        return {**known, **coverage, "owners_are": owners_are, "lines_are": lines_are, "nodes_are": nodes_are}
 
     def _rows(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa

@@ -20,7 +20,7 @@ from headway.store.writer import TableWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WINDOW_COVERAGE = ("windows", "rows_left_out")
+WINDOW_COVERAGE = ("windows", "windows_incomplete")
 _WORK = (
     *("cpu_in_ns", "cpu_own_ns", "cpu_between_ns", "cpu_before_ns", "cpu_unseen_ns"),
     *("marks", "marks_in", "marks_wrong", "marks_largest"),

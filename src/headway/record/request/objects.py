@@ -43,7 +43,7 @@ class ObjectOptions:
     `interval_bytes`: one object in so many bytes in the mean, 0 every one, None no allocations. `sites`: by the innermost Java
     frame, too; samples have it always, as it costs nothing there. `accesses`: reads and writes, by the code of the classes that
     a glob of `scope` fits; no glob: those of the program and its libraries. `owners`: also by the object's owner, by each of
-    these rules. `lines`: also which threads write in turn to one cache line. `nodes`: also by memory node, samples of them.
+    these rules. `lines`: also which threads write in turn to one cache line. `nodes`: also samples by memory node.
     `windows`: accesses are counted in these only.
     """
 
@@ -78,9 +78,9 @@ class ObjectOptions:
 
 
 def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> ObjectOptions:
-    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`, `,lines` or `,nodes`; `owner`: rules of owners, by commas.
+    """Parse allocations, with `,sites` or `=512k`, or accesses, with `,owners`, `,lines` or `,nodes`.
 
-    `,owners` is the rule of the allocator, beside those of `owner`.
+    `owner`: rules of owners, by commas; `,owners` is the rule of the allocator, beside those.
 
     Raises ValueError with what is wrong.
     """
@@ -90,11 +90,14 @@ def parse(text: str, scope: tuple[str, ...] = (), owner: str | None = None) -> O
     if name == "accesses" and not equals and len({*words} & {"owners", *_MORE}) == len(words):
         named = [*([ALLOCATOR] if "owners" in words else []), *([] if owner is None else [owner])]
         rules = _rules(",".join(named)) if named else ()
-        more_of = {each: each in words for each in _MORE}
-        return ObjectOptions(None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules, **more_of)
+        lines, nodes = "lines" in words, "nodes" in words
+        return ObjectOptions(
+            None, accesses=True, scope=tuple(map(_glob, scope)), owners=rules, lines=lines, nodes=nodes
+        )
     if name != "allocations" or more.strip() not in ("", "sites"):
         raise ValueError(
-            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses, accesses,owners, accesses,lines or accesses,nodes"
+            f"{text!r}: write allocations, allocations,sites, allocations=512k, accesses, accesses,owners, accesses,lines or "
+            "accesses,nodes"
         )
     if owner is not None:
         raise ValueError("allocations: --owner is about accesses; add --objects accesses")

@@ -132,9 +132,9 @@ class CountersAnalysis(BaseAnalysis):
 def _asked(recording: Recording, window: Window, of_set: str | None, options: dict[str, Any]) -> Counters:
     from headway.analyses.counters.analysis import counters
     from headway.analyses.counters.by_runs import has_runs, joined
-    from headway.analyses.counters.socket_units import socket_units
-    from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
-    from headway.analyses.counters.whole_cpus import only_whole_cpus, whole_cpus
+    from headway.analyses.counters.totals.socket_units import socket_units
+    from headway.analyses.counters.totals.thread_totals import has_thread_totals, thread_totals
+    from headway.analyses.counters.totals.whole_cpus import only_whole_cpus, whole_cpus
     from headway.analyses.regions.counted import counters_by_iteration, counters_by_region
 
     by, whole = options["by"], whole_cpus(recording, of_set)

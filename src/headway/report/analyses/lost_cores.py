@@ -50,8 +50,9 @@ class WhyAnalysis(BaseAnalysis):
     def run(self, recording: Recording, window: Window, **options: Any) -> Why:
         """Return the account. Raises HeadwayError as `analyses.lost_cores.analysis.why`."""
         from headway.analyses.lost_cores.analysis import why
+        from headway.analyses.whatif.predicted_gains import PredictedGains
 
-        return why(recording, window=window, **options)
+        return why(recording, window=window, gains=PredictedGains(recording), **options)
 
     def to_json(self, result: Why) -> dict[str, Any]:
         """Return the stable form of an account."""

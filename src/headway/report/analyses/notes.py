@@ -40,7 +40,7 @@ class NotesAnalysis(BaseAnalysis):
 
     def render(self, result: tuple[Notice, ...], console: Console, name: str) -> None:
         """Print the warnings, then notes."""
-        from headway.report.terminal.notices import render_notes
+        from headway.report.terminal.printing.notices import render_notes
 
         render_notes(result, console)
 

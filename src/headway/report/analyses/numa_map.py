@@ -10,7 +10,7 @@ import click
 from headway.errors.plurals import counted
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
-from headway.report.terminal.tables import MOST_PRINTED
+from headway.report.terminal.printing.tables import MOST_PRINTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

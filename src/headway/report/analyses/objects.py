@@ -11,6 +11,7 @@ from headway.analyses.objects.matrix import name_of_no_thread
 from headway.model.object_owners import OWNER_RULES
 from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_lines import line_names, line_sentences, line_table
+from headway.report.analyses.object_nodes import between_table, node_cells, node_columns, node_sentences
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
 from headway.report.analyses.object_windows import window_sentences, window_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from headway.analyses.objects.types import (
         AccessAnswer,
-        Accessed,
         AccessGroup,
         Allocated,
         AllocationGroup,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TOP = 30
 """Rows on the terminal and in the report unless all are asked for."""
-_GROUPINGS = ("class", "thread", "site", "thread-class", "pair", "field")
+_GROUPINGS = ("class", "thread", "site", "thread-class", "pair", "field", "node")
 _ATTACHED = "HW802"
 _WITH_SITES = "headway record --objects allocations,sites -o NAME.headway -- CMD"
 _MEASURES = ("bytes", "objects", "array-length")
@@ -53,7 +53,8 @@ class ObjectsAnalysis(BaseAnalysis):
     intervals. A site is the innermost Java method, and its line.
     Accesses are reads and writes of fields and array elements, by the class whose code makes them; with --objects
     accesses,owners also by the thread that allocated the object; record has more rules (--owner). With --objects
-    accesses,lines also which fields and elements threads write in turn, and which only share a cache line (false sharing).
+    accesses,lines also which fields and elements threads write in turn, and which only share a cache line (false sharing). With
+    --objects accesses,nodes also which share of them goes to memory of another node (NUMA), by samples.
     """
     examples = (
         "headway record --objects allocations -o app.headway -- java -jar app.jar",
@@ -65,6 +66,8 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway record --objects accesses --owner last-writer -- java -jar app.jar",
         "headway record --objects accesses,lines -o app.headway -- java -jar app.jar",
         "headway objects app.headway --by field",
+        "headway record --objects accesses,nodes -o nodes.headway -- java -jar app.jar",
+        "headway objects nodes.headway --by node",
         "headway record --objects accesses --windows 300ms/60s -- java -jar app.jar",
     )
     has_window = False
@@ -79,7 +82,7 @@ class ObjectsAnalysis(BaseAnalysis):
                 default="class",
                 show_default=True,
                 help="What rows are told apart by; thread-class: each class of each thread; pair: thread and owner; field: "
-                "those that threads write in turn on one cache line.",
+                "those that threads write in turn on one cache line; node: memory nodes.",
             ),
             click.Option(
                 ["--matrix"],
@@ -124,6 +127,8 @@ class ObjectsAnalysis(BaseAnalysis):
             tables += [matrix_table(found.accesses, top), pair_table(found.accesses, top)]
         elif found.accesses is not None:
             tables.append(_access_table(found, found.accesses, top))
+        if found.accesses is not None and found.by in ("class", "node"):
+            tables.append(between_table(found.accesses))
         if found.lines is not None and found.by in ("class", "field"):
             tables.append(line_table(found.lines, top))
         if found.windows is not None and found.by in ("class", "thread", "thread-class"):
@@ -153,8 +158,17 @@ def _allocation_table(found: ObjectsAnswer, total: Allocated, top: int | None) -
 
 def _access_table(found: ObjectsAnswer, accessed: AccessAnswer, top: int | None) -> Table:
     """Return the groups with the most accesses; there are none by site."""
-    kinds = ("share", "field reads", "writes", "element reads", "writes", "static", *owner_columns(accessed))
-    rows = tuple(_access_row(found, accessed.total, group) for group in accessed.groups[:top])
+    kinds = (
+        "share",
+        "field reads",
+        "writes",
+        "element reads",
+        "writes",
+        "static",
+        *owner_columns(accessed),
+        *node_columns(accessed),
+    )
+    rows = tuple(_access_row(found, accessed, group) for group in accessed.groups[:top])
     title = f"Reads and writes by {_by(found)}{_more(len(accessed.groups), len(rows))}"
     return Table(title, (*name_columns(found), *kinds), rows)
 
@@ -181,6 +195,7 @@ def _sentences(found: ObjectsAnswer) -> list[str]:
     )
     if found.accesses.is_all_local:
         sentences.append("The machine has one memory node: all of them are local.")
+    sentences += node_sentences(found.accesses)
     sentences += owner_sentences(found.accesses)
     if found.by == "site":
         sentences.append("Accesses are recorded by thread and class, not by site: --by class")
@@ -230,6 +245,7 @@ def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     parts["pair"] = ("thread",)
     parts["field"] = ("field",)
+    parts["node"] = ("node",)
     return (*(("process",) if several else ()), *parts[found.by])
 
 
@@ -256,8 +272,8 @@ def _row(found: ObjectsAnswer, total: Allocated, group: AllocationGroup) -> tupl
     )
 
 
-def _access_row(found: ObjectsAnswer, total: Accessed, group: AccessGroup) -> tuple[Cell, ...]:
-    accessed = group.accessed
+def _access_row(found: ObjectsAnswer, all_of: AccessAnswer, group: AccessGroup) -> tuple[Cell, ...]:
+    accessed, total = group.accessed, all_of.total
     share = accessed.of_objects / total.of_objects if total.of_objects else None
     return (
         *_names(found, group),
@@ -268,6 +284,7 @@ def _access_row(found: ObjectsAnswer, total: Accessed, group: AccessGroup) -> tu
         accessed.array_writes,
         accessed.static_reads + accessed.static_writes,
         *owner_cells(group),
+        *node_cells(all_of, group),
     )
 
 

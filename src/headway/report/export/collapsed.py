@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headway.report.export.stack_paths import weighted_paths
 from headway.report.output import new_file
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 from headway.store.shared_texts import shortened
 
 if TYPE_CHECKING:

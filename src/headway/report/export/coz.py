@@ -21,7 +21,7 @@ from headway.analyses.causal import pairs
 from headway.analyses.causal.data import read
 from headway.errors import HeadwayError
 from headway.report.output import new_file
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

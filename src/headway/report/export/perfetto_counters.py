@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headway.report.export.perfetto_tracks import Packet, counter_value, named_track, span, thread_track
 
 if TYPE_CHECKING:
-    from headway.analyses.counters.over_time import ThreadRates
+    from headway.analyses.counters.course.over_time import ThreadRates
     from headway.store import Recording
 
 _THREAD_TRACK, _COUNTER_TRACK, _UNKNOWN_TRACK = 5 * 10**9, 6 * 10**9, 7 * 10**9
@@ -22,7 +22,7 @@ def counter_packets(recording: Recording, packet: Packet) -> Iterator[bytes]:
     """Yield the counters of a recording that has any; nothing of others. `packet(payload, ns=...)` wraps them."""
     if "counters" not in recording.manifest.extra or recording.wall_ns <= 0 or not recording.has("slice"):
         return
-    from headway.analyses.counters.over_time import rates
+    from headway.analyses.counters.course.over_time import rates
     from headway.errors import HeadwayError
 
     try:

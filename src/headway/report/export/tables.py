@@ -90,7 +90,7 @@ def _write(recording: Recording, table: str, out: IO[bytes], raw_text: bool) -> 
 
 def _with_iterations(recording: Recording) -> str:
     """Return the SQL of thread_objects with the iteration in which each thread lived; null: in several, in none, or not known."""
-    from headway.analyses.counters.iterations import MOST, between_marks, marks_of
+    from headway.analyses.counters.course.iterations import MOST, between_marks, marks_of
     from headway.model.iterations import METHOD
 
     marks = marks_of(recording, None)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.units import percent
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.kinds_over_time import rates_of_kinds
-from headway.analyses.counters.socket_units import amount, socket_units
-from headway.analyses.counters.thread_totals import has_thread_totals, thread_totals
-from headway.analyses.counters.whole_cpus import only_whole_cpus
+from headway.analyses.counters.course.kinds_over_time import rates_of_kinds
+from headway.analyses.counters.totals.socket_units import amount, socket_units
+from headway.analyses.counters.totals.thread_totals import has_thread_totals, thread_totals
+from headway.analyses.counters.totals.whole_cpus import only_whole_cpus
 from headway.errors import HeadwayError
 from headway.model.counter_ladder import STEPS
 from headway.report.analysis import View

@@ -10,7 +10,7 @@ from headway.analyses.critical_path.analysis import critical_path
 from headway.analyses.critical_path.types import STATES, CriticalPath
 from headway.analyses.lost_cores.crowded import doubt_text
 from headway.analyses.lost_cores.speedup_stack import speedup_stack
-from headway.analyses.lost_cores.text import is_worth_a_line
+from headway.analyses.lost_cores.text import interval_text, is_worth_a_line
 from headway.analyses.lost_cores.types import TOGETHER, USED, Account, Loss, Why
 from headway.analyses.scheduling.activity import no_scheduling
 from headway.analyses.scheduling.bottle_graph import Bottle, BottleGraph, bottle_graph
@@ -88,7 +88,8 @@ def _account(account: Account, losses: int, lines: int, chars: int) -> dict[str,
 
 def _loss(loss: Loss, lines: int, chars: int) -> dict[str, Any]:
     place = loss.place
-    sentences = (*map(doubt_text, loss.doubts), *loss.evidence[: lines + len(loss.doubts)])  # doubts come first in it
+    shown = loss.evidence[: lines + len(loss.doubts)]  # doubts come first in it
+    sentences = (*map(doubt_text, loss.doubts), *filter(None, (interval_text(loss),)), *shown)
     return {
         "cause": loss.cause,
         "core_ns": loss.core_ns,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import HeadwayError
 from headway.report.html.payload import build_payload
 from headway.report.output import new_file
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from headway.analyses.overview import Overview

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.counters.socket_units import amount, per_second
+from headway.analyses.counters.totals.socket_units import amount, per_second
 
 if TYPE_CHECKING:
     from headway.analyses.counters.types import (

@@ -15,9 +15,9 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.limits import MOST_ROWS
-from headway.analyses.waits.blocks import KINDS
 from headway.analyses.waits.rules import RULES
-from headway.analyses.waits.thread_states import DOING
+from headway.analyses.waits.tables.blocks import KINDS
+from headway.analyses.waits.threads.thread_states import DOING
 from headway.report.json.lock_row import TRUTH, LockRowEncoder, list_text, object_format, stack_text
 from headway.report.json.text import json_text
 

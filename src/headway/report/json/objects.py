@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headway.model.object_owners import OBJECT_KINDS
 from headway.report.json.object_lines import lines_json
+from headway.report.json.object_nodes import between_json, by_node, shares_json
 from headway.report.json.object_windows import windows_json
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
         Allocated,
         AllocationGroup,
         Counts,
+        NodeSamples,
         ObjectsAnswer,
         Owned,
     )
@@ -31,6 +34,7 @@ def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
         "shared": None if owned is None else _shared(owned),
         "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
         "lines": lines_json(found.lines),
+        "nodes": None if found.accesses is None else between_json(found.accesses),
         "windows": windows_json(found.windows),
         "interval_bytes": found.interval_bytes,
         "by": found.by,
@@ -67,20 +71,22 @@ def _accesses(found: AccessAnswer) -> dict[str, Any]:
             "java_id": each.java_id,
             "thread_id": each.thread_id,
             "class": each.class_name,
-            **_accessed(each.accessed, each.owned, is_all_local=found.is_all_local),
+            **_accessed(each.accessed, each.owned, each.nodes, is_all_local=found.is_all_local),
         }
         for each in found.groups
     ]
-    total = _accessed(found.total, found.owned, is_all_local=found.is_all_local)
+    total = _accessed(found.total, found.owned, found.nodes, is_all_local=found.is_all_local)
     return {**total, "groups": groups, "jvms": [dict(each) for each in found.coverage]}
 
 
-def _accessed(accessed: Accessed, owned: Owned | None, *, is_all_local: bool) -> dict[str, Any]:
+def _accessed(
+    accessed: Accessed, owned: Owned | None, nodes: NodeSamples | None, *, is_all_local: bool
+) -> dict[str, Any]:
     tuple_reads, tuple_writes, array_reads, array_writes = (
-        _by_node(count, is_local=is_all_local)
-        for count in (accessed.tuple_reads, accessed.tuple_writes, accessed.array_reads, accessed.array_writes)
+        by_node(getattr(accessed, kind), kind, nodes, is_local=is_all_local) for kind in OBJECT_KINDS
     )
     return {
+        "nodes": shares_json(nodes),
         "tuple": {"read": tuple_reads, "write": tuple_writes},
         "array": {"read": array_reads, "write": array_writes},
         "static": {"read": accessed.static_reads, "write": accessed.static_writes},
@@ -117,10 +123,5 @@ def _pair(pair: AccessPair) -> dict[str, Any]:
         "owner_java_id": pair.owner_java_id,
         "owner_thread_id": pair.owner_thread_id,
         **_counts(pair.counts),
+        "nodes": shares_json(pair.nodes),
     }
-
-
-def _by_node(count: int, *, is_local: bool) -> dict[str, int]:
-    """Return how many accesses are local and remote: not known, as nodes of objects are not recorded, where there are several."""
-    local = count if is_local else 0
-    return {"count": count, "local": local, "remote": 0, "unknown": count - local}

@@ -10,11 +10,11 @@ from rich.text import Text
 from headway.analyses.causal.text import HOT_PCT, looks_hot, percent_text, seconds_text
 from headway.analyses.common.units import duration, significant
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lost_cores import shortened
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

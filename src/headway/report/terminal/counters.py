@@ -10,12 +10,12 @@ from rich.text import Text
 from headway.analyses.common.units import duration, percent, significant
 from headway.errors.plurals import counted
 from headway.model.counter_ladder import STEPS, by_reason, with_unit
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.joined_runs import print_by_runs
-from headway.report.terminal.notices import print_notices
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 from headway.report.terminal.socket_counters import print_socket_units
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

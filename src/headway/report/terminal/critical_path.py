@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
-from headway.analyses.critical_path.types import STATES
+from headway.analyses.critical_path.types import NOBODY_ACTIVE, STATES
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import add_names, without_package
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +31,12 @@ def render(result: CriticalPath, console: Console) -> None:
     """Print everything that a person needs; --json has the rest."""
     for text in sentences(result):
         print_line(console, text, bullet="*")
+    if result.chosen != NOBODY_ACTIVE:
+        _print_tables(result, console)
+    print_notices(console, result.notices)
+
+
+def _print_tables(result: CriticalPath, console: Console) -> None:
     print_table(console, states_table(result))
     print_table(console, threads_table(result, console.width))
     if result.by_lock:
@@ -40,12 +46,15 @@ def render(result: CriticalPath, console: Console) -> None:
     print_table(console, segments_table(result, console.width))
     if not result.has_samples:
         console.print("\nMethods of running threads need samples: headway record --sample cpu ...")
-    print_notices(console, result.notices)
 
 
 def sentences(result: CriticalPath) -> list[str]:
     """Say where the path ends, which thread it is on most, and for what it stands still."""
     wall = result.wall_ns
+    if result.chosen == NOBODY_ACTIVE:
+        return [
+            "No application thread was active, so nothing leads to an end (headway why: what the program waited for)."
+        ]
     first = (
         f"The critical path is {duration(wall)} long and ends in '{result.thread.name}' ({result.chosen}); "
         f"it went {counted(result.followed, 'time')} from a waiting thread to the one that woke it."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.units import duration, percent, significant
 from headway.report.terminal.lock_names import add_names, live_place_and_object
 from headway.report.terminal.locks import DETAILS, TOP
-from headway.report.terminal.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from headway.analyses.waits.object_names import TOGETHER, display
 from headway.errors.plurals import counted
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent
 from headway.report.terminal.lock_names import live_place_and_object
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,11 +15,11 @@ from headway.analyses.locks.types import Holder, Link, Lock, Waker
 from headway.analyses.waits.rules import may_have_several_holders
 from headway.errors.message import ONCE
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import add_names, place_and_object, title
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import MOST_PRINTED, UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import MOST_PRINTED, UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

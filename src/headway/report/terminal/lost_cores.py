@@ -15,6 +15,7 @@ from headway.analyses.lost_cores.text import (
     cpi_text,
     holders_cpi_sentence,
     idle_sentence,
+    interval_text,
     is_worth_a_line,
     method_text,
     others_sentence,
@@ -22,11 +23,11 @@ from headway.analyses.lost_cores.text import (
     thread_text,
 )
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import short_place, without_package
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +77,8 @@ def render_account(account: Account, console: Console) -> None:
             sentences = loss.evidence[: SENTENCES + len(loss.doubts)]  # doubts come first in it
             cpi = holders_cpi_sentence(loss.figures or {})
             sentences = sentences if not cpi or cpi in sentences else (*sentences, cpi)
+            interval = interval_text(loss)
+            sentences = (interval, *sentences) if interval else sentences
             print_line(console, f"{TITLES[loss.cause]}: {'. '.join(sentences)}.", bullet="  -")
 
 

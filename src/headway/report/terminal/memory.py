@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.report.analyses.memory_texts import gap_texts, head_sentences, tables
-from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.sections import rich_table
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.sections import rich_table
 
 if TYPE_CHECKING:
     from rich.console import Console

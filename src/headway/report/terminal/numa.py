@@ -9,10 +9,10 @@ from headway.analyses.numa.advice import TEXTS
 from headway.analyses.numa.types import DEPENDENCIES, LOCALITY, PARALLELISM, QUESTIONS, SINGLE, joined
 from headway.errors.message import NOTE, ONCE
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lost_cores import shortened
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.sections import cell_text
-from headway.report.terminal.tables import make_table
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.sections import cell_text
+from headway.report.terminal.printing.tables import make_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.errors.message import ONCE
-from headway.report.terminal.console import print_line
-from headway.report.terminal.notices import print_notices
+from headway.report.terminal.printing.console import print_line
+from headway.report.terminal.printing.notices import print_notices
 
 if TYPE_CHECKING:
     from rich.console import Console

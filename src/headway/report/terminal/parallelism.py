@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import duration, percent, significant
-from headway.report.terminal.console import print_table
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import make_table, time_text
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import make_table, time_text
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,9 +8,9 @@ from headway.analyses.placement.analysis import assumptions
 from headway.analyses.placement.machine import Machine
 from headway.analyses.placement.types import ONE
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.tables import UNKNOWN, make_table, time_text
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.tables import UNKNOWN, make_table, time_text
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

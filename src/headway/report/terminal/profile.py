@@ -11,10 +11,10 @@ from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.stacks.tree import flat_rows, heaviest
 from headway.analyses.stacks.types import BYTES, NANOSECONDS, FlatRow, Profile
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

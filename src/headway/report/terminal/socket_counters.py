@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from headway.analyses.common.units import significant
-from headway.analyses.counters.socket_units import amount, per_second
+from headway.analyses.counters.totals.socket_units import amount, per_second
 from headway.model.counter_ladder import by_reason
-from headway.report.terminal.console import print_line, print_table
-from headway.report.terminal.tables import UNKNOWN, make_table
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.tables import UNKNOWN, make_table
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ from rich.text import Text
 from headway.analyses.common.units import percent
 from headway.analyses.speedups.types import AtThreads, Pair, Speedups
 from headway.model.counter_ladder import CPI, STEPS, TOP_DOWN
-from headway.report.terminal.console import print_line
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import UNKNOWN
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_line
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import UNKNOWN
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from headway.analyses.common.units import percent, significant
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_table
-from headway.report.terminal.notices import print_notices
-from headway.report.terminal.tables import MOST_PRINTED, UNKNOWN, make_table, time_text
-from headway.report.terminal.text import printable
+from headway.report.terminal.printing.console import print_table
+from headway.report.terminal.printing.notices import print_notices
+from headway.report.terminal.printing.tables import MOST_PRINTED, UNKNOWN, make_table, time_text
+from headway.report.terminal.printing.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

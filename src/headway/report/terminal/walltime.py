@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.units import duration, significant
 from headway.analyses.scheduling.work_growth import growth_text
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table, print_withholding_reasons
-from headway.report.terminal.notices import ALL, print_notices
-from headway.report.terminal.tables import UNKNOWN, make_table, time_text
+from headway.report.terminal.printing.console import print_line, print_table, print_withholding_reasons
+from headway.report.terminal.printing.notices import ALL, print_notices
+from headway.report.terminal.printing.tables import UNKNOWN, make_table, time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,10 +9,10 @@ from headway.analyses.common.causes import BLOCKED, CAUSES, FEW, SERIAL
 from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.whatif.predicted_run import CORES
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
-from headway.report.terminal.notices import ALL, print_notices
-from headway.report.terminal.tables import make_table
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.notices import ALL, print_notices
+from headway.report.terminal.printing.tables import make_table
 from headway.report.terminal.whatif_account import limit_of, predicted_text, render_predicted_accounts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from headway.analyses.lost_cores.text import place_text
 from headway.analyses.whatif.ranking import PAIR_GAINS
 from headway.analyses.whatif.types import WHOLE_CORES, Change
 from headway.errors.plurals import counted
-from headway.report.terminal.console import print_line, print_table
 from headway.report.terminal.lock_names import without_package
-from headway.report.terminal.tables import make_table
+from headway.report.terminal.printing.console import print_line, print_table
+from headway.report.terminal.printing.tables import make_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

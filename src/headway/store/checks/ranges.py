@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from headway.model.kinds import BLOCKER_KINDS, Kind
 from headway.model.line_distances import LINE_DISTANCES
-from headway.model.object_owners import OBJECT_KINDS, OWNER_RULES
 from headway.model.machine_limits import MOST_MEMORY_NODES
+from headway.model.object_owners import OBJECT_KINDS, OWNER_RULES
 from headway.store.schemas import causal
 from headway.store.table_types import Column, TableSchema
 
@@ -96,7 +96,10 @@ class Range:
 _ANYTHING = ("java_id", "waker_java_id", "owner_java_id", "identity_hash", "value", "exit_code", "speedup_pct")
 """Columns whose values nothing is computed from, or that may well be negative."""
 _NODES = ("node", "cpu_node", "page_node")
-_FIXED: Mapping[str, Range] = {**dict.fromkeys(_ANYTHING, Range()), **dict.fromkeys(_NODES, Range(0, MOST_MEMORY_NODES - 1))}
+_FIXED: Mapping[str, Range] = {
+    **dict.fromkeys(_ANYTHING, Range()),
+    **dict.fromkeys(_NODES, Range(0, MOST_MEMORY_NODES - 1)),
+}
 """Of memory nodes answers have a column for each."""
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from headway.analyses.common.intervals import Spans
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.time_windows import TimeWindows
+from headway.analyses.counters.parts.time_windows import TimeWindows
 from headway.analyses.regions.exact_counts import load_counts
 from headway.store import open_recording
 from headway.store.sweep import Sweep, SweepRegion, write_sweep

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.division import Division
 from headway.analyses.counters.estimate import BLOCKS, LEAST_EVENTS, Counted, count, ratio
 from headway.analyses.counters.layout import Layout, layout
 from headway.analyses.counters.metrics import METRICS
+from headway.analyses.counters.parts.division import Division
+from headway.analyses.counters.parts.slices import Slices
+from headway.analyses.counters.parts.slices import slices as slices_of
 from headway.analyses.counters.rows import Columns
-from headway.analyses.counters.slices import Slices
-from headway.analyses.counters.slices import slices as slices_of
 from headway.analyses.counters.sums import Sums
 from headway.analyses.counters.types import CountedGroup, Figure
 from headway.errors import HeadwayError
 from headway.errors.message import NOTE, WARNING
 from headway.record.counters.usable import Absent, absent_notice
 from headway.report.json.counters import counters_json
-from headway.report.terminal.console import make_console
 from headway.report.terminal.counters import render_counters
+from headway.report.terminal.printing.console import make_console
 from headway.store import open_recording
 from headway.store.packing import COUNTER_GROUPS, COUNTERS
 from support.builders.counted_builder import ORIGIN_NS, CountedSlice, counted_recording

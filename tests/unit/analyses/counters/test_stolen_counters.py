@@ -65,7 +65,7 @@ def test_counts_that_were_stolen_are_the_least_and_no_estimate(path: Path) -> No
 def test_who_lacks_which_events_and_since_when_is_told(path: Path) -> None:
     (warning,) = asked(path)["warnings"]
     assert warning["id"] == "HW121"
-    assert "of 18.8% of the running time cycles, instructions are not known" in warning["message"]
+    assert "for 18.8% of the running time cycles, instructions are not known" in warning["message"]
     assert "from 500 ms to 1.25 s" in warning["message"]
     after = asked(path, "--from", "1300ms")
     assert after["warnings"] == []

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.analyses.counters.live import live_counters
+from headway.analyses.counters.totals.live import live_counters
 from headway.analyses.counters.types import Counters, Figure
 from headway.model.thread_counts import ProcessCounts, ThreadCounts, Totals
 from headway.report.json.counters import counters_json

@@ -179,6 +179,12 @@ def test_the_holder_is_on_the_path_while_the_waiter_waits(tmp_path: Path) -> Non
     assert result.segments[2].lock == result.by_lock[1].name
 
 
+def test_of_a_program_in_which_no_thread_was_active_no_path_is_shown(tmp_path: Path) -> None:
+    """An idle server that one attached to: its launcher's first thread was said to be on the path, for what is not known."""
+    result = path_of(written(tmp_path / "a.headway", [FakeThread("app", 0, [("B", 100)], "main")], {}), window=(10, 90))
+    assert [text.partition(",")[0] for text in sentences(result)] == ["No application thread was active"]
+
+
 def test_locks_that_are_waited_for_at_one_line_are_one_row_with_that_line_first(tmp_path: Path) -> None:
     """A server makes a lock for each client: rows of the objects alone say nothing."""
     threads = [

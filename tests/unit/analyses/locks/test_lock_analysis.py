@@ -13,7 +13,7 @@ from headway.analyses.locks.answer import Locks
 from headway.analyses.locks.patterns import held_share, patterns
 from headway.analyses.locks.types import Distribution, Lock
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits.thread_states import DOING
+from headway.analyses.waits.threads.thread_states import DOING
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders.edited_manifest import take_tables_as_they_are

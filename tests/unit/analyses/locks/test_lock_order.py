@@ -10,7 +10,7 @@ import pytest
 
 from headway.analyses.locks.analysis import Locks, locks
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits.roles import IS_IDLE
+from headway.analyses.waits.classification.roles import IS_IDLE
 from headway.analyses.waits.rules import OTHER, RULES
 from headway.report.terminal import make_console
 from headway.report.terminal.locks import render_locks, verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.counters.analysis import counters
-from headway.analyses.counters.lost_records import lost_ns
 from headway.analyses.counters.types import Figure
+from headway.analyses.counters.uncounted.lost_records import lost_ns
 from headway.analyses.counters.work import growth_between
 from headway.errors import Notice
 from headway.store import open_recording

@@ -12,7 +12,8 @@ from headway.analyses.common.causes import CAUSES
 from headway.analyses.lost_cores.evidence.sentences import Evidence
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.types import Place
-from headway.analyses.waits import pieces, pools
+from headway.analyses.waits import pieces
+from headway.analyses.waits.classification import pools
 from headway.store import Recording, open_recording
 from support.builders import sample_builder, synthetic
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait

@@ -15,7 +15,7 @@ from headway.analyses.critical_path.analysis import critical_path
 from headway.analyses.lost_cores.account.attribution import sweep
 from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.waits import pieces
-from headway.analyses.waits.process_exit import NEVER, Exit, exit_ns, exits
+from headway.analyses.waits.threads.process_exit import NEVER, Exit, exit_ns, exits
 from headway.store import Recording, open_recording
 from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema, write_recording

@@ -13,7 +13,7 @@ from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.text import idle_sentence, sentence
 from headway.analyses.overview import overview
 from headway.analyses.waits import pieces
-from headway.analyses.waits.roles import native_rule
+from headway.analyses.waits.classification.roles import native_rule
 from headway.analyses.waits.rules import Wait as Waiting
 from headway.store import Recording, open_recording
 from support.builders import synthetic

@@ -10,8 +10,8 @@ import pytest
 
 from headway.analyses.lost_cores.account.io_wakers import io_waits, with_wakers
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits import process_exit
-from headway.analyses.waits.process_exit import Exit
+from headway.analyses.waits.threads import process_exit
+from headway.analyses.waits.threads.process_exit import Exit
 from headway.store import Recording, open_recording
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread

@@ -110,7 +110,11 @@ def test_what_windows_can_t_tell_is_unknown_and_not_too_low(add: object, tmp_pat
     "facts",
     [
         {b"accesses_end": b""},
-        {b"accesses_coverage": WINDOWED[b"accesses_coverage"].replace(b"rows_left_out=0", b"rows_left_out=1")},
+        {
+            b"accesses_coverage": WINDOWED[b"accesses_coverage"].replace(
+                b"windows_incomplete=0", b"windows_incomplete=1"
+            )
+        },
     ],
 )
 def test_of_a_jvm_whose_counts_are_not_all_on_record_nothing_is_estimated(

@@ -16,6 +16,7 @@ from headway.analyses.common.uncertainty import interval_of_mean
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.scheduling.walltime import Prediction, Walltime, walltime
 from headway.errors import HeadwayError
+from headway.errors.message import NOTE, WARNING
 from headway.report.terminal.walltime import floor_text
 from headway.store import Recording, open_recording
 from support.builders import synthetic
@@ -244,6 +245,16 @@ def test_a_cpu_quota_that_stopped_the_program_is_named(tmp_path: Path) -> None:
     assert "a CPU quota kept the program off them for 3.00 s" in notice.message
     free = walltime(record(tmp_path / "b.headway", rows, throttled_ns=None), [1])
     assert not [each for each in free.notices if "quota" in each.message]
+
+
+@pytest.mark.parametrize(("idle_s", "severity"), [(1, WARNING), (100, NOTE)])
+def test_cpus_that_were_not_free_warn_where_the_run_would_have_been_shorter(
+    tmp_path: Path, idle_s: float, severity: str
+) -> None:
+    """An idle server hardly wants a core, and it may get none of them."""
+    recording = record(tmp_path / "a.headway", [row(idle_s, 0), row(1, 2, running=1)])
+    (notice,) = [each for each in walltime(recording, [1]).notices if each.id == "HW414"]
+    assert notice.level == severity
 
 
 def test_threads_that_wait_because_all_cores_work_are_no_warning(tmp_path: Path) -> None:

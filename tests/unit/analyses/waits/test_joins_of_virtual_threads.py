@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits import mounted, pieces
+from headway.analyses.waits import pieces
+from headway.analyses.waits.threads import mounted
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockRecording, Wait
 from support.builders.synthetic import FakeThread

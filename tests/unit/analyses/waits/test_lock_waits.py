@@ -15,8 +15,8 @@ from headway.analyses.locks.analysis import locks
 from headway.analyses.locks.answer import Locks
 from headway.analyses.locks.types import Lock
 from headway.analyses.waits import pieces
-from headway.analyses.waits.acquisitions import waits_of
-from headway.analyses.waits.sites import line_of
+from headway.analyses.waits.classification.sites import line_of
+from headway.analyses.waits.tables.acquisitions import waits_of
 from headway.record.finalise.finalise import finalise
 from headway.store import Recording, open_recording
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headway.analyses.waits import blocks, holders
-from headway.analyses.waits.thread_states import DOING
-from headway.analyses.waits.unmounted_owners import owned_while_unmounted
+from headway.analyses.waits.tables import blocks
+from headway.analyses.waits.threads import holders
+from headway.analyses.waits.threads.thread_states import DOING
+from headway.analyses.waits.threads.unmounted_owners import owned_while_unmounted
 from headway.store import open_recording
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import FakeThread

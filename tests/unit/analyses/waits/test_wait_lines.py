@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headway.analyses.waits.wait_stacks import line_of_frames
+from headway.analyses.waits.tables.wait_stacks import line_of_frames
 
 Frame = tuple[str, str, int | None]
 LOCKS = "java.util.concurrent.locks"

@@ -13,7 +13,9 @@ from headway.analyses.locks.analysis import locks
 from headway.analyses.locks.answer import Locks
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.scheduling import slice_chunks
-from headway.analyses.waits import block_rows, blocks, holders, wait_causes
+from headway.analyses.waits import wait_causes
+from headway.analyses.waits.tables import block_rows, blocks
+from headway.analyses.waits.threads import holders
 from headway.errors import HeadwayError
 from headway.store import open_recording
 from headway.store.reader import Recording

@@ -9,7 +9,8 @@ import pytest
 from headway.analyses.common.causes import CAUSES
 from headway.analyses.locks.analysis import locks
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.waits import pieces, pools
+from headway.analyses.waits import pieces
+from headway.analyses.waits.classification import pools
 from headway.analyses.waits.rules import Wait as RuleWait
 from headway.analyses.waits.rules import classify
 from headway.store import open_recording

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from headway.analyses.waits.pools import of_pools
+from headway.analyses.waits.classification.pools import of_pools
 
 MS = 1_000_000
 USE, OTHER = 5 * MS, MS

@@ -16,7 +16,7 @@ from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.grid import grid
 from headway.analyses.whatif.ranking import ranking
 from headway.analyses.whatif.types import Change, LockChange, Predicted, PredictedAccount
-from headway.report.terminal.console import make_console
+from headway.report.terminal.printing.console import make_console
 from headway.report.terminal.whatif import render_whatif
 from headway.report.terminal.whatif_account import render_predicted_accounts
 from headway.store import open_recording

@@ -29,7 +29,7 @@ from headway.analyses.lost_cores.types import USED
 from headway.analyses.scheduling import gc_times, other_processes
 from headway.analyses.scheduling.activity import checked_window, has_scheduling, no_scheduling
 from headway.analyses.scheduling.available_cores import known_cpus
-from headway.analyses.waits.process_exit import exit_ns
+from headway.analyses.waits.threads.process_exit import exit_ns
 from headway.model import Kind
 from headway.model.interruptible import interruptible
 from headway.store.packing import STOLEN_UNKNOWN

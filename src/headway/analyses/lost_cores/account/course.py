@@ -1,4 +1,4 @@
-"""How a window went, in time bins: the program's work, what other processes kept from it, and the cores that stood ready for it.
+"""How a window went, in time bins: the program's work, what other processes kept from it, and the cores free for it.
 
 Question   what could the program have had at each time, had more of its threads had something to do?
 Method     a core is free where no thread of the program runs on it or is ready for one, whoever else has it: more threads that

@@ -2,12 +2,13 @@
 
 Question   an event loop in epoll_wait, an accept loop, a timer that waited before headway attached: who of them waits for work?
 Method     the agent took the stack of each thread that stood still (table `waiting_stack`); its rule tells the thread's
-           role (waits.roles). The stretches in which it is blocked in calls of that kind are `idle`, or too_few_tasks
-           where tasks come from inside the program (a pool's worker), as waits.pieces gives to blocks of the same rules. Who
+           role (waits.classification.roles). The stretches in which it is blocked in calls of that kind are `idle`, or
+           too_few_tasks where tasks come from inside the program (a pool's worker), as waits.pieces gives to blocks of the same
+           rules. Who
            waits for a process that is recorded, or reads what it writes, waits for the threads of that process, which are
            accounted for themselves: a piece of too_few_tasks, too.
-Assumes    as waits.roles does: one stack of a thread tells of all its waits of that kind. No waits that the agent recorded are
-           touched.
+Assumes    as waits.classification.roles does: one stack of a thread tells of all its waits of that kind. No waits that the
+           agent recorded are touched.
 Wrong when a thread does two things in native calls of one kind, and was seen in one of them.
 """
 
@@ -21,10 +22,8 @@ import numpy as np
 
 from headway.analyses.common.causes import CAUSES, FEW, IDLE
 from headway.analyses.lost_cores.code import column_names
-from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.periodic_threads import in_pool, unneeded_loops
-from headway.analyses.waits.process_exit import parents
-from headway.analyses.waits.roles import (
+from headway.analyses.waits.classification.periodic_threads import in_pool, unneeded_loops
+from headway.analyses.waits.classification.roles import (
     ACCEPTOR,
     CONNECTION,
     HELPER,
@@ -40,7 +39,9 @@ from headway.analyses.waits.roles import (
     native_rule,
 )
 from headway.analyses.waits.rules import RULES, WORK, Wait, classify
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.tables.blocks import whole
+from headway.analyses.waits.threads.process_exit import parents
+from headway.analyses.waits.threads.thread_states import Scale
 from headway.store.sql import woken_ns
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.lost_cores.code import column_names
-from headway.analyses.waits.blocks import whole
-from headway.analyses.waits.process_exit import woken_to_die
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.tables.blocks import whole
+from headway.analyses.waits.threads.process_exit import woken_to_die
+from headway.analyses.waits.threads.thread_states import Scale
 from headway.store.sql import woken_ns
 
 if TYPE_CHECKING:

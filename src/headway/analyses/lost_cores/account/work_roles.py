@@ -1,4 +1,4 @@
-"""Tells workers from threads in the background: timers, acceptors and housekeepers lose no cores while they wait.
+"""Distinguishes workers from background threads: timers, acceptors and housekeepers lose no cores while they wait.
 
 Question   whose waits may have kept a core idle, and who only waits for something to do?
 Method     a thread that hardly ran in its life is in the background, unless a worker, or a thread that workers wait for, waits
@@ -19,6 +19,8 @@ from headway.analyses.lost_cores.account.idle import pausing
 from headway.analyses.lost_cores.account.io_wakers import io_waits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from headway.analyses.waits.pieces import Waits
@@ -91,14 +93,22 @@ def _resized(values: NDArray[Any], size: int, beyond: Any) -> NDArray[Any]:
 
 
 def _find_needed(is_background: Bools, least_ns: Floats, thread: Ints, target: Ints, waited_ns: Floats) -> None:
-    """Take out of the background whoever those outside of it wait for longer than `least_ns`, until nobody is left."""
-    while len(thread):
-        by_needed = ~is_background[thread] & is_background[target]
-        sums_ns = np.bincount(target[by_needed], waited_ns[by_needed], len(is_background))
-        needed = is_background & (sums_ns > least_ns)
-        if not needed.any():
-            break
-        is_background[needed] = False
+    """Take out of the background whoever those outside of it wait for longer than `least_ns`, until nobody is left.
+
+    Pairs of who waits and who is waited for are in order of the first. Each is looked at once: all threads may be a chain in
+    which each waits for the next.
+    """
+    first = np.searchsorted(thread, np.arange(len(is_background) + 1))
+    sums_ns = np.zeros(len(is_background))
+    new = np.flatnonzero(~is_background)
+    while len(new):
+        counts = first[new + 1] - first[new]
+        before = np.cumsum(counts) - counts
+        rows = np.arange(counts.sum()) + np.repeat(first[new] - before, counts)
+        np.add.at(sums_ns, target[rows], waited_ns[rows])
+        reached = np.unique(target[rows])
+        new = reached[is_background[reached] & (sums_ns[reached] > least_ns[reached])]
+        is_background[new] = False
 
 
 def _stopped_ns(recording: Recording) -> dict[int, int]:
@@ -152,11 +162,34 @@ def _watchers(recording: Recording, waits: Waits) -> Ints:
         np.isin(waits.cause, [list(CAUSES).index(cause) for cause in ("imbalance", "too_few_tasks")])
         & ~waits.is_directed
     )
+    spans = _spans([row[0] for row in rows], parent)
     found = set()
     for thread, target in _pairs(waits, joins).T.tolist():
-        above, steps = parent.get(thread), 0
-        while above is not None and above != target and steps < len(rows):
-            above, steps = parent.get(above), steps + 1
-        if above == target:
-            found.add(thread)
+        if thread in spans and target in spans:
+            place, (first, end) = spans[thread][0], spans[target]
+            if first < place < end:
+                found.add(thread)
     return np.array(sorted(found), np.int64)
+
+
+def _spans(threads: Sequence[int], parent: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Return a number for each thread, and the end of the numbers of those below it, which follow its own.
+
+    Parents come before their children in `threads`. So who is below whom takes two comparisons, however long the chain is.
+    """
+    size = dict.fromkeys(threads, 1)
+    for thread in reversed(threads):
+        if thread in parent:
+            size[parent[thread]] += size[thread]
+    free, of_roots = dict[int, int](), 0
+    spans = {}
+    for thread in threads:
+        above = parent.get(thread)
+        if above is None:
+            first, of_roots = of_roots, of_roots + size[thread]
+        else:
+            first = free[above]
+            free[above] += size[thread]
+        free[thread] = first + 1
+        spans[thread] = first, first + size[thread]
+    return spans

@@ -22,8 +22,8 @@ import numpy as np
 
 from headway.analyses.common.units import percent
 from headway.analyses.critical_path.path_threads import load_threads
-from headway.analyses.waits.periodic_threads import POOLS
-from headway.analyses.waits.roles import CONSUMER, POOL_WORKER, ROLES
+from headway.analyses.waits.classification.periodic_threads import POOLS
+from headway.analyses.waits.classification.roles import CONSUMER, POOL_WORKER, ROLES
 from headway.analyses.waits.rules import RULES
 from headway.errors.plurals import counted
 
@@ -177,7 +177,7 @@ def _time_by_level(start: Ints, end: Ints) -> Ints:
 def limit_evidence(
     places: Places, threads: Sequence[int], window: Window
 ) -> tuple[list[str], dict[str, float | int | str | None]]:
-    """Return a sentence and figures about a limit of how many threads of a pool are at work; empty when nothing tells of one."""
+    """Return a sentence and figures about a limit of how many threads of a pool are at work; empty without sign of one."""
     found = at_once(places, threads, window) if threads and threads[0] >= 0 else None
     if found is None or found.share < _SAME:
         return [], {}

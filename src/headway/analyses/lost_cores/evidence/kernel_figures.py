@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.tables.blocks import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

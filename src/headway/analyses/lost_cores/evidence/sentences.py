@@ -1,8 +1,8 @@
 """The evidence for a loss: sentences with figures, most important first, and the same figures as numbers.
 
 Question   of one loss: how often and how long was waited, for whom, and what did that thread do meanwhile?
-Method     waits come from waits.pieces, what holders of locks did from waits.holders, meetings at barriers and latches from
-           evidence.arrivals, everything else from the tables (evidence.kernel_figures). Asked for the largest losses only.
+Method     waits come from waits.pieces, what holders of locks did from waits.threads.holders, meetings at barriers and latches
+           from evidence.arrivals, everything else from the tables (evidence.kernel_figures). Asked for the largest losses only.
 Assumes    and errs as these modules do. A figure that a recording can't tell is left out.
 """
 
@@ -23,9 +23,9 @@ from headway.analyses.lost_cores.evidence.arrivals import meetings
 from headway.analyses.lost_cores.evidence.at_once import limit_evidence
 from headway.analyses.lost_cores.evidence.kernel_figures import LONG_NS, KernelFigures
 from headway.analyses.lost_cores.places import MOST_NAMESAKES
-from headway.analyses.waits.holders import holder_states
 from headway.analyses.waits.rules import PUT_BACK, RULES
-from headway.analyses.waits.thread_states import DOING
+from headway.analyses.waits.threads.holders import holder_states
+from headway.analyses.waits.threads.thread_states import DOING
 from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ class Evidence:
         """
         thread = threads[0] if threads else -1
         if cause == causes.SERIAL:
-            told = self._serial(thread, threads[:MOST_NAMESAKES], window)
+            found = self._serial(thread, threads[:MOST_NAMESAKES], window)
         elif cause in (causes.GC, causes.SAFEPOINT, causes.START, causes.END):
-            told = self._phases(cause, window)
+            found = self._phases(cause, window)
         elif cause in self._by_cause:
-            told = self._by_cause[cause](cause, key, thread, window)
+            found = self._by_cause[cause](cause, key, thread, window)
         else:
-            told = [], {}
-        return tuple(text.removesuffix(".") for text in told[0]), told[1]
+            found = [], {}
+        return tuple(text.removesuffix(".") for text in found[0]), found[1]
 
     # --- waits ---------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.units import duration
-from headway.analyses.waits.roles import IS_IDLE
+from headway.analyses.waits.classification.roles import IS_IDLE
 from headway.analyses.waits.rules import RESULT, RULES
 
 if TYPE_CHECKING:

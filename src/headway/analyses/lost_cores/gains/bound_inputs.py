@@ -61,7 +61,7 @@ def _taken(active: Activity, length: NDArray[np.int64]) -> int:
 
 
 def of_waits(recording: Recording, window: tuple[int, int]) -> BoundInputs | None:
-    """Return what bounds of waits stand on, without an account; None where the mode recorded no scheduling."""
+    """Return the inputs of the bounds of waits, without an account; None where the mode recorded no scheduling."""
     if not activities.has_scheduling(recording):
         return None
     active = activities.load(recording, window)

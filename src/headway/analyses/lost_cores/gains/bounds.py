@@ -50,7 +50,7 @@ threads want cores then, and get more of them from other processes."""
 
 @dataclass(frozen=True, slots=True)
 class BoundInputs:
-    """What the bounds of an account stand on: its wall time, its cores, and the core time in which the program worked.
+    """The inputs of the bounds of an account: its wall time, its cores, and the core time in which the program worked.
 
     `collected_ns` is the part that the collector's threads took, and the JVM's own, which collect where there are none.
     `room_ns` is the integral of 1 - active/cores over the times with at least one active application thread, but fewer than
@@ -98,7 +98,7 @@ TURN_NS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class WaitTotals:
-    """How long one cause at one place was there.
+    """For how long one cause at one place was present.
 
     `wall_ns` is the time D with at least one thread in it, `thread_ns` the sum over those that would run without it; `threads` is
     how many take part in a barrier (0: no barrier); `maker_ns` the work of the thread that they waited for; `of_room` the

@@ -15,7 +15,7 @@ import numpy as np
 from headway.analyses.common.causes import IO, SLEEP
 from headway.analyses.common.intervals import Spans
 from headway.analyses.lost_cores.code import IN_IO, column_names, in_sleep
-from headway.analyses.waits.blocks import whole
+from headway.analyses.waits.tables.blocks import whole
 from headway.store.sql import woken_ns
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Says what more carriers would likely gain a program whose virtual threads waited for one.
+"""Estimates what more carriers would likely gain a program whose virtual threads waited for one.
 
 Question   virtual threads could run and had no carrier. Would they have run with one, or waited for a lock at once?
 Method     the recording is replayed without these waits (gains.replay). A lock stays busy for as long as threads waited for

@@ -1,4 +1,4 @@
-"""Says what a program that would have gone on gains without some waits: how much more its threads would do all together.
+"""Estimates the gain without some waits of a program that would have gone on: how much more its threads would do together.
 
 Question   how much faster is a server, whose end is nobody's, without a lock? The end of one thread tells nothing: one that was
            let in seldom would be far ahead, one that had the lock not at all.
@@ -79,7 +79,7 @@ def life_ns(table: PathThreadTable, window: tuple[int, int]) -> Ints:
 def unseen_part(
     table: PathThreadTable, platform_threads: int, threads: Ints, waited_ns: Ints, window: tuple[int, int]
 ) -> float:
-    """Return the part (0 to 1) of some waiting time that is of virtual threads, or of threads that end with their task."""
+    """Return which part (0 to 1) of some waiting time is of virtual threads, or of threads that end with their task."""
     total = float(waited_ns.sum())
     if not total:
         return 0.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from headway.analyses.common import causes
 from headway.analyses.lost_cores.account.idle import standing
-from headway.analyses.waits.roles import ACCEPTOR, CONNECTION, SELECTOR
+from headway.analyses.waits.classification.roles import ACCEPTOR, CONNECTION, SELECTOR
 from headway.analyses.waits.wait_causes import CODE
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Finds the thread that the end of the program, or of a part of it, waited for, and the threads that its end may hang on.
+"""Finds the thread that the end of the program, or of a part of it, waited for, and the threads that may have delayed it.
 
 Question   whose gain is the program's? That a background thread waits less helps nobody, if nobody waits for that thread.
 Method     the critical path is walked back from the end of the program, by who woke whom alone. At the program's end the JVM's
@@ -127,7 +127,7 @@ class ProgramEnd:
 
 
 def reaching(recording: Recording, threads: PathThreadTable, last: int, woken: Ints, waker: Ints, size: int) -> Bools:
-    """Return by thread whether the end of thread `last` may hang on it: `waker` ended a wait of `woken` or started it.
+    """Return by thread whether it may have delayed the end of thread `last`: `waker` ended a wait of `woken` or started it.
 
     `size`: how many threads there are, virtual ones included.
     """

@@ -37,8 +37,8 @@ from headway.analyses.lost_cores.account.io_wakers import io_waits, with_wakers
 from headway.analyses.lost_cores.gains.ongoing import OngoingThreads, ongoing_threads, unseen_part
 from headway.analyses.lost_cores.gains.program_end import ProgramEnd, reaching
 from headway.analyses.waits.carriers import freed_by
-from headway.analyses.waits.mounted import carriers_of
-from headway.analyses.waits.thread_states import Scale
+from headway.analyses.waits.threads.mounted import carriers_of
+from headway.analyses.waits.threads.thread_states import Scale
 from headway.analyses.waits.wait_causes import CODE
 from headway.model.interruptible import interruptible
 from headway.model.kinds import PROGRAM

@@ -83,6 +83,12 @@ public final class HeadwayCount0 {
   /** For each place that is written to a word: where it is in its object; 0: cache lines are not asked for. */
   private static final long PLACES = places();
 
+  // As in access_counters.h: of each row how many accesses it is until the next one that is sampled, and how many that was.
+  private static final long NODES_AT = OWNED_AT + 2 * OF_WRITERS;
+  private static final int NODE_SHIFT = 4;
+  private static final boolean HAS_NODES = hasNodes();
+  private static final long ARRAY_BASE = HAS_NODES ? arrayBase(long[].class) : 0;
+
   private static final int SCALE_SHIFT = 16; // in the word of elements: where the first is, and above that the shift of an index
 
   static {
@@ -91,6 +97,9 @@ public final class HeadwayCount0 {
     }
     if (PLACES != 0) {
       linesWork(areWhereHandlesLead());
+    }
+    if (HAS_NODES) {
+      nodesWork(areWhereHandlesLead());
     }
   }
 
@@ -134,6 +143,14 @@ public final class HeadwayCount0 {
   private static native void placeIs(Class<?> declaring, int place, long word);
 
   private static native void wrote(Object object, long offset, int place, long thread);
+
+  private static native boolean hasNodes();
+
+  private static native void nodesWork(boolean work);
+
+  /** How many accesses it is until the next sample; where there is an object, it is sampled first. */
+  private static native long sampled(
+      Object object, long offset, int row, long key, int owners, long accesses);
 
   @ForceInline
   @Hidden
@@ -384,6 +401,92 @@ public final class HeadwayCount0 {
         madeAll(each);
       }
     }
+  }
+
+  // --- memory nodes ---
+
+  /** A field of the object is about to be read or written; the kind of access is in the last bits of the row's number. */
+  @ForceInline
+  @Hidden
+  public static void sampleField(Object object, int row) {
+    if (object != null) {
+      sample(object, -1, row);
+    }
+  }
+
+  /** An element of the array is about to be read or written. */
+  @ForceInline
+  @Hidden
+  public static void sampleElement(Object array, int index, int row) {
+    if (array != null) {
+      sample(array, index, row);
+    }
+  }
+
+  @ForceInline
+  @Hidden
+  private static void sample(Object object, int index, int row) {
+    Thread current = Thread.currentThread();
+    long block = block(current, carrier(current));
+    long at = block + NODES_AT + ((long) (row + MIDDLE) << NODE_SHIFT);
+    long left = U.getLong(at);
+    if (left > 1) {
+      U.putLong(at, left - 1);
+    } else {
+      sampleNow(object, index, row, block, at);
+    }
+  }
+
+  /** The access is the one to be sampled, or the first of its row. */
+  @Hidden
+  private static void sampleNow(Object object, int index, int row, long block, long at) {
+    long key = U.getLong(block + KEY_AT);
+    if (key == 0) {
+      return; // there are too many threads
+    }
+    if (U.getLong(at) == 0) {
+      long first = sampled(null, 0, row, key, 0, 0);
+      U.putLong(at + 8, first);
+      if (first > 1) {
+        U.putLong(at, first - 1);
+        return;
+      }
+    }
+    long offset = offsetOf(object, index);
+    if (offset >= 0) {
+      long next = sampled(object, offset, row, key, ownersOf(object), U.getLong(at + 8));
+      U.putLong(at + 8, next);
+      U.putLong(at, next);
+    }
+  }
+
+  /** Of fields the object's beginning stands for all; below 0: there is no such element. */
+  @Hidden
+  private static long offsetOf(Object object, int index) {
+    Class<?> type = object.getClass();
+    if (!type.isArray()) {
+      return 0;
+    }
+    boolean isThere = index >= 0 && index < Array.getLength(object);
+    return isThere ? ARRAY_BASE + (long) index * U.arrayIndexScale(type) : -1;
+  }
+
+  /** The numbers of an object's owners, as touch would count them: by who allocated it, and above that by who wrote last. */
+  @Hidden
+  private static int ownersOf(Object object) {
+    if (HASH_SHIFT < 0) {
+      return 0;
+    }
+    if (IDS == 0) {
+      return ownerOf(object);
+    }
+    int hash = identityHash(object);
+    int id = idOf(hash);
+    boolean isOurs = id != 0 && id < U.getInt(GIVEN);
+    int allocator = isOurs ? U.getByte(CHUNKS + (id >> CHUNK_SHIFT)) & 0xFF : hash == 0 ? 0 : FOREIGN;
+    int last = isOurs ? U.getByteOpaque(null, IDS + id) & 0xFF : 0;
+    int writer = last == 0 ? allocator : last == FOREIGN ? 0 : last;
+    return allocator | writer << 8;
   }
 
   // --- cache lines ---

@@ -1,0 +1,1 @@
+"""Counts that no slices have: of whole CPUs, of sockets, and of threads as a whole."""

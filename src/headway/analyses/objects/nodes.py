@@ -1,0 +1,97 @@
+"""To which memory nodes threads' reads and writes go: local and remote shares, from samples.
+
+Question   which part of the accesses is to memory of another node than that of the CPU which makes them; by class, thread, owner.
+Method     one access in about a thousand, each with the same chance, was asked for the node of its CPU and that of the page to
+           which it went (table `access_node`; docs/decisions/0021-access-nodes.md). Shares are those of the samples, with the
+           Wilson interval of 95 %.
+Assumes    a page stays where it is between the access and the question, which is microseconds.
+Wrong when objects lie across the border of two pages: a field goes by where its object begins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headway.analyses.objects.types import UNNAMED, BetweenNodes, Counts, NodeSamples
+from headway.model.object_owners import OBJECT_KINDS
+
+if TYPE_CHECKING:
+    from headway.model.object_owners import OwnerRule
+    from headway.store import Recording
+
+_Z = 1.959963984540054
+"""Of a normal distribution, for intervals of 95 %."""
+_SORT = """CASE WHEN a.cpu_node IS NULL OR a.page_node IS NULL THEN 'unknown' WHEN a.cpu_node = a.page_node THEN 'local'
+  ELSE 'remote' END"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShare:
+    """A share (0..1) of accesses, and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share_of(part: int, of: int) -> NodeShare | None:
+    """Return which share a part of some samples is, with Wilson's interval; None: there are none."""
+    if of <= 0:
+        return None
+    share, spread = part / of, _Z * _Z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = _Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
+    return NodeShare(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+
+
+def nodes_by_group(recording: Recording, keys: tuple[str, ...]) -> Mapping[tuple[Any, ...], NodeSamples]:
+    """Return samples by columns of table `access` (alias a); by () those of all. Empty where nodes were not recorded."""
+    return _grouped(recording, keys, f"(SELECT *, {UNNAMED} AS unnamed_id FROM access_node a)", "access_node")
+
+
+def nodes_by_pair(recording: Recording, rule: OwnerRule) -> Mapping[tuple[Any, ...], NodeSamples]:
+    """Return samples by the keys of a pair: process, thread, its id where it has no row, and both of the owner."""
+    owner = (
+        "CASE WHEN a.owner_thread_id IS NULL THEN CASE WHEN a.owner_java_id = -3 THEN 0 ELSE a.owner_java_id END END"
+    )
+    rows = f"""(SELECT *, {UNNAMED} AS unnamed_id, {owner} AS unnamed_owner_id FROM access_node_pair a
+      WHERE a.rule = '{rule}')"""
+    keys = ("a.pid", "a.thread_id", "a.unnamed_id", "a.owner_thread_id", "a.unnamed_owner_id")
+    return _grouped(recording, keys, rows, "access_node_pair")
+
+
+def between_nodes(recording: Recording) -> tuple[BetweenNodes, ...]:
+    """Return from which node to which the samples go, the most first; empty where nodes were not recorded."""
+    if not recording.has("access_node"):
+        return ()
+    sums = ", ".join(f"COALESCE(sum(samples) FILTER (kind = '{kind}'), 0)::BIGINT" for kind in OBJECT_KINDS)
+    text = f"""SELECT cpu_node, page_node, {sums} FROM access_node GROUP BY ALL ORDER BY sum(samples) DESC, 1, 2"""
+    return tuple(BetweenNodes(cpu, page, Counts(*row)) for cpu, page, *row in recording.query(text).fetchall())
+
+
+def _grouped(
+    recording: Recording, keys: tuple[str, ...], rows: str, table: str
+) -> Mapping[tuple[Any, ...], NodeSamples]:
+    if not recording.has(table):
+        return {}
+    columns = "".join(f"{key}, " for key in keys)
+    text = (
+        f"SELECT {columns}a.kind, {_SORT}, sum(a.samples)::BIGINT, sum(a.accesses)::BIGINT FROM {rows} a GROUP BY ALL"
+    )
+    found: dict[tuple[Any, ...], dict[tuple[str, str], int]] = defaultdict(dict)
+    for *key, kind, sort, samples, accesses in recording.query(text).fetchall():
+        sums = found[tuple(key)]
+        sums[sort, kind] = samples
+        sums["accesses", kind] = sums.get(("accesses", kind), 0) + accesses
+    return {key: _samples(sums) for key, sums in found.items()}
+
+
+def _samples(sums: Mapping[tuple[str, str], int]) -> NodeSamples:
+    def of(sort: str) -> Counts:
+        return Counts(*(sums.get((sort, kind), 0) for kind in OBJECT_KINDS))
+
+    return NodeSamples(of("local"), of("remote"), of("unknown"), of("accesses"))
