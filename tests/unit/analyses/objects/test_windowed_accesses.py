@@ -131,7 +131,7 @@ def test_threads_that_were_there_in_few_windows_are_known_together(tmp_path: Pat
     recording = finished(tmp_path, agent)
     (row,) = answered(recording).groups
     assert (row.java_id, row.thread, row.figures.tuple_reads.value) == (-1, None, true)
-    assert "(many threads)" in printed(recording, "thread")
+    assert "(many" in printed(recording, "thread")
 
 
 def test_virtual_threads_are_one_row(tmp_path: Path) -> None:
