@@ -183,8 +183,8 @@ def measure(options: Any) -> results.Session:
         def block(recorder: driven.Recorder | None) -> dict[str, float]:
             first = program.run(recorder)
             runs = [program.run(recorder) for _ in range(options.runs)]
-            spun, all_of_it = (sum(int(run.said[key]) for run in [first, *runs]) for key in _CLOCKS)
-            requests = sum(int(run.said["requests"]) for run in runs)
+            spun, all_of_it = (sum(int(run.own_output[key]) for run in [first, *runs]) for key in _CLOCKS)
+            requests = sum(int(run.own_output["requests"]) for run in runs)
             whole = driven.total(runs)
             return {
                 "request_ns": (whole.cpu_ns - whole.jit_ns) / requests,

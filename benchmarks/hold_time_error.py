@@ -81,17 +81,19 @@ def measure(pattern: str, kind: str, seconds: float) -> list[Figure]:
     with harness.recording_folder() as folder:
         target, log = folder / "r.headway", folder / "log.csv"
         words = [str(harness.HEADWAY), "record", "--locks", "-o", str(target), "--"]
-        said = harness.run([*words, *command(pattern, kind, seconds, log)], recorded=True, clocks=lambda _: (0, 0)).said
-        own = contended_holds(log, kind, said["stop_ns"])
+        printed = harness.run(
+            [*words, *command(pattern, kind, seconds, log)], recorded=True, clocks=lambda _: (0, 0)
+        ).own_output
+        own = contended_holds(log, kind, printed["stop_ns"])
         begin_ns = json.loads((target / "manifest.json").read_text())["window"]["start_ns"]
-        rows = locks_of(target, "--to", f"{said['stop_ns'] - begin_ns}ns")
-        return [compare(lock, own[lock["name"]], rows) for lock in said["locks"]]
+        rows = locks_of(target, "--to", f"{printed['stop_ns'] - begin_ns}ns")
+        return [compare(lock, own[lock["name"]], rows) for lock in printed["locks"]]
 
 
 def locks_of(recording: Path, *options: str) -> list[dict[str, Any]]:
     """Return the rows of `headway locks --json`, one for each object."""
-    said = harness.headway("locks", recording, "--by", "lock", *options)
-    return list(said["locks"] if isinstance(said, dict) else said)
+    printed = harness.headway("locks", recording, "--by", "lock", *options)
+    return list(printed["locks"] if isinstance(printed, dict) else printed)
 
 
 def compare(lock: dict[str, Any], own: Sequence[int], rows: Sequence[dict[str, Any]]) -> Figure:

@@ -36,7 +36,7 @@ def bottleneck(pattern: str, kind: str, seconds: float) -> str | None:
         target: Path = folder / "r.headway"
         words = [str(harness.HEADWAY), "record", "--locks", "-o", str(target), "--"]
         run = harness.run([*words, *command(pattern, kind, seconds, None)], recorded=True, clocks=lambda _: (0, 0))
-        names = {lock["identity_hash"]: lock["name"] for lock in run.said["locks"]}
+        names = {lock["identity_hash"]: lock["name"] for lock in run.own_output["locks"]}
         return names.get(locks_of(target)[0]["identity_hash"])
 
 
@@ -45,7 +45,7 @@ def speedups(pattern: str, kind: str, seconds: float, repeats: int) -> list[harn
 
     def runner(halved: int | None) -> Callable[[], float]:
         words = command(pattern, kind, seconds, halved)
-        return lambda: throughput(harness.run(words, clocks=lambda _: (0, 0)).said)
+        return lambda: throughput(harness.run(words, clocks=lambda _: (0, 0)).own_output)
 
     found = []
     for lock in range(len(PATTERNS[pattern])):

@@ -92,7 +92,7 @@ def switched(program: driven.Driven, folder: Path, options: Any) -> dict[str, An
     target = folder / "locks.headway"
     with program.recorded(target, "--locks") as recorder:
         program.warm_up(options.warm_up)  # what is thrown out at the attach is compiled again
-        begin_ns, end_ns = (int(program.run(recorder).said["end_ns"]) for _ in range(2))
+        begin_ns, end_ns = (int(program.run(recorder).own_output["end_ns"]) for _ in range(2))
         deadline = time.monotonic() + options.seconds / 2
 
         def run(on: bool) -> driven.Block:
@@ -130,7 +130,7 @@ def measure(name: str, options: Any) -> results.Session:
     """Warm one program up and take its runs, and how much the kernel says it used itself."""
     with harness.recording_folder() as folder, driven.Driven(command(name)) as program:
         warm = program.warm_up(options.warm_up)
-        count = requests(program.run().said)
+        count = requests(program.run().own_output)
         plain, recorded = recorded_and_not(program, folder, options)
         kernel = driven.kernel_cost(program, options.runs, folder)
         if kernel:

@@ -39,11 +39,11 @@ def measure(rate: int, seconds: float) -> Figure:
         target: Path = folder / "r.headway"
         words = [str(harness.HEADWAY), "record", "--locks", "-o", str(target), "--"]
         program = programs.workload("ParkStorm", THREADS, rate, seconds)
-        said = harness.run([*words, *program], recorded=True, clocks=lambda _: (0, 0)).said
+        printed = harness.run([*words, *program], recorded=True, clocks=lambda _: (0, 0)).own_output
         manifest = json.loads((target / "manifest.json").read_text())
         recording = open_recording(target)
-        ids = ", ".join(map(str, said["java_ids"]))
-        hashes = ", ".join(map(str, said["identity_hashes"]))
+        ids = ", ".join(map(str, printed["java_ids"]))
+        hashes = ", ".join(map(str, printed["identity_hashes"]))
         ((events,),) = recording.query(
             f"SELECT count(*) FROM block WHERE kind = 'park' AND java_id IN ({ids})"
         ).fetchall()
@@ -51,10 +51,10 @@ def measure(rate: int, seconds: float) -> Figure:
             f"SELECT sum(times_parked) FROM blocker WHERE kind = 'park' AND identity_hash IN ({hashes})"
         ).fetchall()
         recording.close()
-        parks = sum(said["parks"])
+        parks = sum(printed["parks"])
         return Figure(
             parks=parks,
-            per_second=parks / (said["end_ns"] - said["begin_ns"]) * 1e9,
+            per_second=parks / (printed["end_ns"] - printed["begin_ns"]) * 1e9,
             events=int(events),
             summed=int(summed or 0),
             lost=int(manifest["losses"]["events"]),

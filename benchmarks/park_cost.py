@@ -43,8 +43,8 @@ class Cost:
 def block_ns(program: driven.Driven, recorder: driven.Recorder | None) -> float:
     """Return the least CPU ns per park of a block of runs; before it, a run for the compiler."""
     program.run(recorder)
-    said = [program.run(recorder).said for _ in range(RUNS)]
-    return min(float(each["cpu_ns"]) / float(each["parks"]) for each in said)
+    printed = [program.run(recorder).own_output for _ in range(RUNS)]
+    return min(float(each["cpu_ns"]) / float(each["parks"]) for each in printed)
 
 
 def measure(mode: str, pairs: int) -> Cost:

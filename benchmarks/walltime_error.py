@@ -68,7 +68,7 @@ def one_round(program: driven.Driven, cpus: list[int], target: Path) -> list[dic
             taken.append((k, program.run(recorder)))
         program.place(cpus)
     recording = open_recording(target)
-    return [{"k": k, "cpu_ns": run.cpu_ns - run.jit_ns, **read(recording, run.said, k)} for k, run in taken]
+    return [{"k": k, "cpu_ns": run.cpu_ns - run.jit_ns, **read(recording, run.own_output, k)} for k, run in taken]
 
 
 def measure(name: str, options: Any) -> results.Session:

@@ -170,14 +170,14 @@ def record(case: Case, target: Path, seconds: float, *words: str, longer: int = 
     done = subprocess.run([harness.HEADWAY, *asked], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"headway {' '.join(asked)}\nended with {done.returncode}:\n{done.stderr[-3000:]}")
-    said: dict[str, Any] = harness.headway("causal", target)
-    return said
+    answer: dict[str, Any] = harness.headway("causal", target)
+    return answer
 
 
-def curve(said: dict[str, Any], case: Case, line: str) -> dict[int, Gain]:
+def curve(answer: dict[str, Any], case: Case, line: str) -> dict[int, Gain]:
     """Return a result's curve of a line by virtual speedup; {} if there is none."""
     wanted = "GC pauses" if case.target == "gc" else place(line)
-    for each in said["lines"]:
+    for each in answer["lines"]:
         if each["line"] == wanted:
             points = each["points"]
             return {

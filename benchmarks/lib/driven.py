@@ -165,7 +165,7 @@ class Driven:
             span_ns=span,
             recorder_ns=recorder_after - beside,
             jit_ns=compilers_cpu_ns(self.pid) - compiled,
-            said=said,
+            own_output=said,
         )
 
     def _answer(self, word: str) -> dict[str, Any]:

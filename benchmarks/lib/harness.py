@@ -33,7 +33,7 @@ RESAMPLES = 4000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a program. `said` is the JSON line that the program printed about itself."""
+    """One run of a program. `own_output` is the JSON line that the program printed about itself."""
 
     wall_ns: int  # of the work, by the program's own clock
     cpu_ns: int  # of the program's whole process, start-up included, by its own clock
@@ -42,7 +42,7 @@ class Run:
     span_ns: int  # of the whole command, by this clock; a recording's holds finalising too
     recorder_ns: int = 0  # CPU time that headway used beside the program while that ran
     jit_ns: int = 0  # of cpu_ns, what the JVM's compilers took: known of a driven program
-    said: dict[str, Any] = field(default_factory=dict)
+    own_output: dict[str, Any] = field(default_factory=dict)
 
     @property
     def corrected_wall_ns(self) -> int:
@@ -141,10 +141,10 @@ def run(
         output, _ = process.communicate()
     span = time.monotonic_ns() - begin
     busy_after, stolen_after = cpu_times(allowed)
-    said = last_json(output)
-    if process.returncode != 0 or not said:
+    printed = last_json(output)
+    if process.returncode != 0 or not printed:
         raise RuntimeError(f"{' '.join(command)}\nended with {process.returncode}:\n{output[-3000:]}")
-    wall, cpu = clocks(said)
+    wall, cpu = clocks(printed)
     return Run(
         wall_ns=wall,
         cpu_ns=cpu,
@@ -152,7 +152,7 @@ def run(
         busy_ns=busy_after - busy,
         span_ns=span,
         recorder_ns=clock.used_ns if clock else 0,
-        said=said,
+        own_output=printed,
     )
 
 

@@ -22,7 +22,7 @@ struct LockFile {
 
 constexpr int32_t kNoThread = -1;
 
-// The threads of one JVM, as record/finalise/lock_tables.py knows them once lives and Java threads are joined.
+// The threads of one JVM, as record/finalise/locks/lock_tables.py knows them once lives and Java threads are joined.
 class JvmThreads {
  public:
   struct Life {

@@ -1,4 +1,4 @@
-// The tables of locks for Python, as columns, for record/finalise/lock_tables.py; names and stacks for
+// The tables of locks for Python, as columns, for record/finalise/locks/lock_tables.py; names and stacks for
 // record/live/live_locks.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import _native
-from support.builders.replay_builder import BEFORE, NANOSLEEP, Held, Slice, acquired, plan, replayed, steps
+from support.builders.replay_builder import BEFORE, NANOSLEEP, LockAcquisition, Slice, acquired, plan, replayed, steps
 from support.oracles.simulated_programs import Operation, RecordedProgram, record, simulate
 
 Programs = list[list[Operation]]
@@ -84,7 +84,9 @@ def recorded(threads: Programs, cores: int, *, has_marks: bool = True) -> Replay
     for number, (ns, thread) in found.marks.items() if has_marks else ():
         marks[number] = len(threads) + len(marks)
         slices.append(Slice(marks[number], 0, ns, ns, ns, thread))
-    return Replayable(steps(slices, found.wall, cores), acquired([Held(*each) for each in found.held]), kept, marks)
+    return Replayable(
+        steps(slices, found.wall, cores), acquired([LockAcquisition(*each) for each in found.held]), kept, marks
+    )
 
 
 def without(threads: Programs, lock: int) -> Programs:

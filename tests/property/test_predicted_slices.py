@@ -113,12 +113,16 @@ def test_a_thread_comes_to_each_recorded_time_before_it_ends_and_to_later_ones_l
 
 def test_who_waits_for_a_lock_waits_for_one_holder_after_the_other() -> None:
     """Three threads compute 100 each with a lock: the third one waits for the first, then for the second."""
-    from support.builders.replay_builder import Held, acquired
+    from support.builders.replay_builder import LockAcquisition, acquired
 
     slices = [Slice(0, 0, 0, 0, 100)]
     slices += [Slice(1, 0, 0, 0, 1), Slice(1, 1, 100, 100, 200, 0), Slice(2, 0, 0, 0, 2), Slice(2, 2, 200, 200, 300, 1)]
     run = steps(slices, 300, 3)
-    held = [Held(0, 0, 0, 0, 100), Held(0, 1, 1, 100, 200, 0), Held(0, 2, 2, 200, 300, 1)]
+    held = [
+        LockAcquisition(0, 0, 0, 0, 100),
+        LockAcquisition(0, 1, 1, 100, 200, 0),
+        LockAcquisition(0, 2, 2, 200, 300, 1),
+    ]
     planned = plan(run, acquired(held), 1)
     timeline, end = traced(run, 3, planned)
     waits = timeline.lock_waits(planned)

@@ -16,8 +16,8 @@ import pytest
 from headway.analyses.profile.analysis import ALL_KINDS, profile
 from headway.analyses.profile.cpu_time import pattern_of
 from headway.model.kinds import PROGRAM
-from headway.record.finalise.sample_files import FileSamples
-from headway.record.finalise.sample_weights import ExecutedAt
+from headway.record.finalise.samples.sample_files import FileSamples
+from headway.record.finalise.samples.sample_weights import ExecutedAt
 from headway.report.export.collapsed import export_collapsed
 from headway.report.json.profile import profile_json
 from headway.store import Recording, open_recording

@@ -13,7 +13,7 @@ import pytest
 
 from headway.cli.main import invoke
 from headway.errors import HeadwayError
-from headway.record.finalise.sample_files import read_sample_file
+from headway.record.finalise.samples.sample_files import read_sample_file
 from headway.record.jfr.reader import JfrFile
 from headway.record.live.table_file import open_file
 from headway.record.request.jvm_options import plan_launch

@@ -13,8 +13,8 @@ import pytest
 
 from headway.record.agent.fetching import fetch
 from headway.record.finalise.recover import recover
-from headway.record.finalise.sample_files import FileStacks
-from headway.record.finalise.stack_tables import _FrameIds
+from headway.record.finalise.samples.sample_files import FileStacks
+from headway.record.finalise.samples.stack_tables import _FrameIds
 from headway.record.target_process.agent_file import HOST_PID, read_word, write_word
 from headway.record.target_process.deadline import Deadline
 from headway.record.target_process.directory import TargetDirectory

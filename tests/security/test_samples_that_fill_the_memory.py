@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headway.record.finalise import sample_tables
-from headway.record.finalise.sample_files import ROW_BYTES, read_sample_file
-from headway.record.finalise.sample_tables import SampleTables
-from headway.record.finalise.thread_table import identify
+from headway.record.finalise.samples import sample_tables
+from headway.record.finalise.samples.sample_files import ROW_BYTES, read_sample_file
+from headway.record.finalise.samples.sample_tables import SampleTables
+from headway.record.finalise.threads.thread_table import identify
 from support.builders.hostile_jfr import long_names_in_every_frame
 from support.builders.jfr_builder import SAMPLE, chunk, event
 

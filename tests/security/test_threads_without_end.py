@@ -18,7 +18,7 @@ from headway.record.collect import thread_counters
 from headway.record.collect.thread_counters import ThreadWatch, countable
 from headway.record.counters.groups import parse
 from headway.record.finalise.finalise import finalise
-from headway.record.finalise.thread_table import RecordedThread, RecordedThreads, _name_java_threads
+from headway.record.finalise.threads.thread_table import RecordedThread, RecordedThreads, _name_java_threads
 from headway.record.target_process.deadline import Interrupted
 from headway.store import open_recording
 from support.builders.spool_builder import DEAD, SLEEP, Spool

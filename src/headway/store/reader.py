@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError, Notice
+from headway.store import checking_engine, row_groups, sql
 from headway.store import directory as directories
-from headway.store import row_groups, sql
 from headway.store.arrow_batches import batches
 from headway.store.checks import values
 from headway.store.checks.ranges import RangeFacts
@@ -54,7 +54,6 @@ class Recording:
         self._views_lock = threading.RLock()
         self._verified: set[str] = set()
         self._room = values.Room(sum(info.bytes for name, info in manifest.tables.items() if _is_table(name)))
-        self._footers: duckdb.DuckDBPyConnection | None = None
         self._open_files: dict[str, int] = {}
         self._closers: list[weakref.finalize[Any, Any]] = []
         self.kept: dict[object, object] = {}
@@ -226,7 +225,7 @@ class Recording:
         span = (window.start_ns, window.end_ns) if window else None
         facts = RangeFacts(span, {name: info.rows for name, info in self.manifest.tables.items()})
         try:
-            footers = self._for_footers().cursor()
+            footers = checking_engine.cursor()
             if table in TABLES:
                 values.check(path, self.file(table), TABLES[table], facts, rows, self._room, footers)
             else:
@@ -238,15 +237,8 @@ class Recording:
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
             raise  # this DuckDB does not understand our SQL: that says nothing of the file
         except (OSError, pa.ArrowException, duckdb.Error) as error:
+            checking_engine.drop_if_broken(error)
             raise unreadable(path, error, self.path) from error
-
-    def _for_footers(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection without the tables, which can't be views of files before these are looked at."""
-        import duckdb
-
-        if self._footers is None:
-            self._footers = duckdb.connect(":memory:", config={**sql.CONFIG, "threads": 1, "temp_directory": ""})
-        return self._footers
 
     def _connected_for(self, text: str) -> duckdb.DuckDBPyConnection:
         """Return the connection with the tables and views that a query reads, verified: of what it reads, it has the name."""
@@ -270,10 +262,9 @@ class Recording:
         self.kept.clear()
         self._verified.clear()
         self._room.taken_bytes = 0
-        for each in (self._connection, self._footers):
-            if each is not None:
-                each.close()
-        self._connection = self._footers = None
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
         self._views.clear()
         for closer in self._closers:
             closer()

@@ -32,8 +32,8 @@ def test_a_program_of_others_does_its_work_and_measures_itself(name: str) -> Non
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = harness.run(programs.command(name, percent=5, threads=2))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert run.said["program"] == name
-    assert run.said["threads"] == 2
+    assert run.own_output["program"] == name
+    assert run.own_output["threads"] == 2
     assert 0 < run.wall_ns <= run.span_ns
     # The process's own clock against the kernel's account of it: nothing is counted that did not run.
     used_s = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
@@ -46,9 +46,9 @@ def test_a_driven_program_does_the_same_work_again_and_again(name: str) -> None:
         pytest.skip("sunflow is Debian's package")
     with driven.Driven(programs.driven(name, percent=5)) as program:
         runs = [program.run() for _ in range(2)]
-    assert len({run.said["items"] for run in runs}) == 1
+    assert len({run.own_output["items"] for run in runs}) == 1
     for before, after in itertools.pairwise(runs):
-        assert before.said["end_ns"] <= after.said["begin_ns"]
+        assert before.own_output["end_ns"] <= after.own_output["begin_ns"]
     for run in runs:
         assert 0 < run.wall_ns <= run.span_ns
         assert 0 <= run.jit_ns < run.cpu_ns
@@ -122,7 +122,7 @@ def test_the_switch_of_the_locks_recording_leaves_the_program_and_the_recording_
             windows = {}
             for word in ("locks on", "locks off", "locks on again"):
                 program.tell(word.removesuffix(" again"))
-                said = program.run(recorder).said
+                said = program.run(recorder).own_output
                 windows[word] = int(said["begin_ns"]), int(said["end_ns"])
     counts = {word: lock_overhead.waits(target, *span).get("park", 0) for word, span in windows.items()}
     requests = lock_overhead.requests(said)

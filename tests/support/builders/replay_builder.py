@@ -100,7 +100,7 @@ def steps(
     return made
 
 
-class Held(NamedTuple):
+class LockAcquisition(NamedTuple):
     """An acquisition of a lock: asked for, got and released, in ns from the recording's start; `by`: who released it before."""
 
     lock: int
@@ -111,7 +111,7 @@ class Held(NamedTuple):
     by: int = -1
 
 
-def acquired(rows: Sequence[Held]) -> Any:
+def acquired(rows: Sequence[LockAcquisition]) -> Any:
     """Return the acquisitions as a recording has them: waits for locks, and holds."""
     waits = [each for each in rows if each.got > each.asked]
 

@@ -91,7 +91,7 @@ class Simulated:
         return max(self.ends.values())
 
 
-class Things:
+class WaitObjects:
     """What threads wait for: locks in order of arrival, and numbers that are posted once."""
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -104,7 +104,7 @@ def simulate(program: Program, cores: int, per_core: int = 1, throughput: Fracti
     """Run a program on so many cores that are shared evenly. Threads that never end have no end."""
     begin_ns: Any = Fraction(0)  # SimPy's types know no fractions
     env: Any = simpy.Environment(initial_time=begin_ns)
-    shared, things, found = SharedCores(env, cores, per_core, throughput), Things(env), Simulated()
+    shared, wait_objects, found = SharedCores(env, cores, per_core, throughput), WaitObjects(env), Simulated()
 
     def thread(number: int, operations: Sequence[Operation]) -> Steps:
         held: dict[int | Fraction, Any] = {}
@@ -114,16 +114,16 @@ def simulate(program: Program, cores: int, per_core: int = 1, throughput: Fracti
             elif what == "sleep":
                 yield env.timeout(value)
             elif what == "post":
-                things.posted[value].succeed()
+                wait_objects.posted[value].succeed()
             elif what == "wait":
-                yield things.posted[value]
+                yield wait_objects.posted[value]
             elif what == "lock":
                 since = env.now
-                held[value] = things.locks[value].request()
+                held[value] = wait_objects.locks[value].request()
                 yield held[value]
                 found.lock_waits_ns[value] += env.now - since
             elif what == "unlock":
-                things.locks[value].release(held.pop(value))
+                wait_objects.locks[value].release(held.pop(value))
             else:
                 found.marks[value] = env.now
         found.ends[number] = env.now
@@ -170,9 +170,14 @@ class _RecordedThread:
     """A thread that keeps its core until it waits, and then asks for one again: cores are given in order of asking."""
 
     def __init__(
-        self, number: int, env: simpy.Environment, cores: simpy.Resource, things: Things, into: RecordedProgram
+        self,
+        number: int,
+        env: simpy.Environment,
+        cores: simpy.Resource,
+        wait_objects: WaitObjects,
+        into: RecordedProgram,
     ) -> None:
-        self.number, self._env, self._cores, self._things, self._into = number, env, cores, things, into
+        self.number, self._env, self._cores, self._wait_objects, self._into = number, env, cores, wait_objects, into
         self._begin = self._woken = self._start = 0
         self._waker, self._is_sleep = -1, False
         self._core: Any = None
@@ -189,29 +194,29 @@ class _RecordedThread:
         self._leave_core()
 
     def _do(self, what: str, value: int | Fraction) -> Steps:
-        things, now = self._things, self._now()
+        wait_objects, now = self._wait_objects, self._now()
         if what == "run":
             yield self._env.timeout(int(value))
         elif what == "sleep":
             yield from self._wait_for(self._env.timeout(int(value)))
             self._waker, self._is_sleep = -1, True
         elif what == "post":
-            things.posted[value].succeed(self.number)
-        elif what == "wait" and not things.posted[value].triggered:
+            wait_objects.posted[value].succeed(self.number)
+        elif what == "wait" and not wait_objects.posted[value].triggered:
             self._into.waited.add(value)
-            yield from self._wait_for(things.posted[value])
-            self._waker = things.posted[value].value  # type: ignore[assignment]
+            yield from self._wait_for(wait_objects.posted[value])
+            self._waker = wait_objects.posted[value].value  # type: ignore[assignment]
         elif what == "lock":
-            request = things.locks[value].request()
+            request = wait_objects.locks[value].request()
             if not request.triggered:
                 yield from self._wait_for(request)
-                self._waker = things.released_by[value]
+                self._waker = wait_objects.released_by[value]
             self._held[value] = (request, now, self._now())
         elif what == "unlock":
             request, asked, got = self._held.pop(value)
             self._into.held.append((int(value), self.number, asked, got, now))
-            things.released_by[value] = self.number
-            things.locks[value].release(request)
+            wait_objects.released_by[value] = self.number
+            wait_objects.locks[value].release(request)
         elif what == "mark":
             self._into.marks[value] = (now, self.number)
 
@@ -236,8 +241,8 @@ class _RecordedThread:
 def record(program: Program, cores: int) -> RecordedProgram:
     """Run a program on so many cores, each thread until it waits, first come first served."""
     env: Any = simpy.Environment(initial_time=0)
-    taken, things, found = simpy.Resource(env, cores), Things(env), RecordedProgram()
+    taken, wait_objects, found = simpy.Resource(env, cores), WaitObjects(env), RecordedProgram()
     for number, operations in enumerate(program):
-        env.process(_RecordedThread(number, env, taken, things, found).run(operations))
+        env.process(_RecordedThread(number, env, taken, wait_objects, found).run(operations))
     env.run()
     return found

@@ -15,7 +15,7 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.record.target_process.processes import Process
-from headway.store import TABLES, open_recording, read_manifest, write_manifest
+from headway.store import TABLES, checking_engine, open_recording, read_manifest, write_manifest
 from headway.store.checks import footer
 from headway.store.recorder import boot_id
 from headway.store.writer import conform, write_recording
@@ -284,3 +284,24 @@ def test_a_manifest_survives_a_rewrite_unchanged(recording: Path) -> None:
     before = (recording / "manifest.json").read_text()
     write_manifest(recording, read_manifest(recording))
     assert (recording / "manifest.json").read_text() == before
+
+
+def test_one_duckdb_checks_the_files_of_all_recordings_until_it_has_a_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    connect = duckdb.connect
+
+    def counted(*words: Any, **options: Any) -> duckdb.DuckDBPyConnection:
+        started.append(options["config"].get("threads"))
+        return connect(*words, **options)
+
+    monkeypatch.setattr(duckdb, "connect", counted)
+    broken = duckdb.InternalException("a defect of DuckDB's own")
+    for number, expected in enumerate((1, 1, 2)):
+        if number != 1:
+            checking_engine.drop_if_broken(broken)
+        checking_engine.drop_if_broken(duckdb.IOException("a file that is no Parquet"))
+        path = write_recording(tmp_path / f"{number}.headway", MANIFEST, {"thread": THREADS})
+        assert open_recording(path).query("SELECT count(*) FROM thread").fetchall() == [(2,)]
+        assert started.count(1) == expected

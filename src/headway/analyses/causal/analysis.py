@@ -107,8 +107,8 @@ def _notices(
         reason = "the program was too short" if whole < 3 else f"{base} at 0 %, {whole - base} with a virtual speedup"
         if data.measures and whole and not any(each.visits[use].any() for each in data.measures):
             reason = "no progress point was visited in them"
-        made = int((~data.columns["is_control"].astype(bool)).sum())
-        notices.append(Notice.of("HW621", path=path, experiments=made, reason=reason))
+        experiment_count = int((~data.columns["is_control"].astype(bool)).sum())
+        notices.append(Notice.of("HW621", path=path, experiments=experiment_count, reason=reason))
     return [*notices, *health.line_notices(lines, path)]
 
 

@@ -184,8 +184,8 @@ def _of_points(data: Data, points: list[Measured], stopped: NDArray[np.bool_], p
         notices.append(Notice.of("HW647", share=percent(most), name=name))
     unknown = [each.name for each in points if each.unsure_ns is None]
     if unknown and _share(columns["delay_ns"], stopped, is_spin) <= _MOSTLY:
-        made = int(columns["is_control"].sum())
-        notices.append(Notice.of("HW646", points=", ".join(unknown), made=made, least=_LEAST, path=path))
+        control_count = int(columns["is_control"].sum())
+        notices.append(Notice.of("HW646", points=", ".join(unknown), made=control_count, least=_LEAST, path=path))
     earlier = _share(columns["delay_ns"], stopped, (columns["ran_ns"] <= 0) & ~is_spin)
     if len(unknown) < len(points) and earlier >= _LONG:
         notices.append(Notice.of("HW650", share=percent(earlier)))
@@ -238,5 +238,5 @@ def _effect_notices(data: Data) -> list[Notice]:
         return []
     name, speedup = target_name(data.lines[int(columns["line"][at])]), f"{columns['speedup_pct'][at]} %"
     share, error = float(lost[most][worst]), float(unsure[most][worst])
-    said = {"share": percent(share), "error": percent(error), "name": name, "speedup": speedup}
-    return [Notice.of("HW645", **said)]
+    rounded = {"share": percent(share), "error": percent(error), "name": name, "speedup": speedup}
+    return [Notice.of("HW645", **rounded)]

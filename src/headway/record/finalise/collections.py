@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from headway.record.finalise.thread_table import RecordedThreads
+    from headway.record.finalise.threads.thread_table import RecordedThreads
 
     Spans = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 

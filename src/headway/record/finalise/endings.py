@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headway.store.directory import pinned
 
 if TYPE_CHECKING:
-    from headway.record.finalise.thread_table import RecordedThreads
+    from headway.record.finalise.threads.thread_table import RecordedThreads
 
 HOOKS = ("java.lang.ApplicationShutdownHooks", "runHooks")
 

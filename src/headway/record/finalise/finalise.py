@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any
 from headway.model.names import text
 from headway.model.wire import HW_PH_GC_PAUSE, HW_PH_SHUTDOWN, HW_PH_STARTUP
 from headway.record.directory.completeness import Missing
-from headway.record.finalise import collections, endings, invariants, thread_table
-from headway.record.finalise.access_table import AccessTables
-from headway.record.finalise.allocation_table import AllocationTables
+from headway.record.finalise import collections, endings, invariants
 from headway.record.finalise.counter_rows import counter_rows, totals_by_cpu
 from headway.record.finalise.found_notices import merged, notices_of
 from headway.record.finalise.heap_node_rows import heap_node_rows
-from headway.record.finalise.lock_tables import LockTables
+from headway.record.finalise.locks.lock_tables import LockTables
+from headway.record.finalise.locks.mount_table import mount_rows
 from headway.record.finalise.masking import with_masked_facts
-from headway.record.finalise.mount_table import mount_rows
-from headway.record.finalise.sample_tables import SampleTables
+from headway.record.finalise.objects.access_table import AccessTables
+from headway.record.finalise.objects.allocation_table import AllocationTables
+from headway.record.finalise.samples.sample_tables import SampleTables
+from headway.record.finalise.samples.stack_tables import write_stacks
 from headway.record.finalise.slice_pass import (
     ExecutedByCpu,
     PassProgress,
@@ -36,8 +37,8 @@ from headway.record.finalise.slice_pass import (
     run_pass,
     slice_writer,
 )
-from headway.record.finalise.stack_tables import write_stacks
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.threads import thread_table
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.checks.values import room_bytes
 from headway.store.damage import no_spool
 from headway.store.directory import pinned, remove_within

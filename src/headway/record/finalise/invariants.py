@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
 from headway.model.kinds import COUNTED, NOT_COUNTED, number_of
-from headway.record.finalise.thread_table import RecordedThread
+from headway.record.finalise.threads.thread_table import RecordedThread
 from headway.store.manifest import Invariant
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from headway.errors import HeadwayError
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
-from support.builders.replay_builder import NANOSLEEP, NO_CALL, Held, Slice, acquired, plan, replayed, steps
+from support.builders.replay_builder import NANOSLEEP, NO_CALL, LockAcquisition, Slice, acquired, plan, replayed, steps
 from support.builders.synthetic import FakeThread
 
 Run = Callable[..., tuple[int, str, str]]
@@ -70,7 +70,7 @@ def test_a_lock_that_becomes_several_is_waited_for_no_longer_than_before(tmp_pat
 
 
 def test_a_lock_that_stays_as_it_is_takes_as_long_as_it_took() -> None:
-    held = [Held(0, each.thread, each.start, each.start, each.end) for each in CONTENDED.holds]
+    held = [LockAcquisition(0, each.thread, each.start, each.start, each.end) for each in CONTENDED.holds]
     slices = [Slice(0, 0, 0, 0, 200), Slice(0, 200, 320, 320, 520, 1), Slice(1, 0, 0, 0, 40)]
     slices += [Slice(1, 40, 160, 160, 360, 0), Slice(1, 360, 480, 480, 680, 0)]
     run = steps(slices, 680, 2)
@@ -87,7 +87,9 @@ def test_how_late_a_thread_was_that_found_the_lock_taken_again_delays_nobody() -
         Slice(1, 180, 210, 210, 310, 0),
     ]
     run = steps(slices, 310, 2)
-    locks = acquired([Held(0, 0, 0, 0, 100), Held(0, 0, 110, 110, 210), Held(0, 1, 40, 210, 310)])
+    locks = acquired(
+        [LockAcquisition(0, 0, 0, 0, 100), LockAcquisition(0, 0, 110, 110, 210), LockAcquisition(0, 1, 40, 210, 310)]
+    )
     for is_fair in (True, False):
         assert replayed([run], 2, has_stolen=True, plans=[plan(run, locks, 1, is_fair)]) == pytest.approx([310])
 
@@ -99,7 +101,7 @@ def test_a_sleep_with_the_lock_in_hand_goes_on_without_it() -> None:
         Slice(1, 0, 0, 0, 20), Slice(1, 20, 110, 110, 160, waker=0),
     ]  # fmt: skip
     run = steps(slices, 160, 2)
-    locks = acquired([Held(0, 0, 10, 10, 110), Held(0, 1, 20, 110, 160)])
+    locks = acquired([LockAcquisition(0, 0, 10, 10, 110), LockAcquisition(0, 1, 20, 110, 160)])
     assert replayed([run], 2, plans=[plan(run, locks, 1)]) == pytest.approx([160])
     sooner = [plan(run, locks, 1, part={0: 0.4})]
     assert replayed([run], 2, plans=sooner) == pytest.approx([120])
@@ -254,7 +256,9 @@ def test_a_thread_that_the_jvm_sees_go_on_before_the_kernel_does_has_its_lock_th
         Slice(1, 70, 90, 100, 200, waker=0),
     ]
     run = steps(slices, 200, 2)
-    locks = acquired([Held(0, 0, 0, 0, 50), Held(0, 0, 60, 60, 90), Held(0, 1, 10, 95, 190)])
+    locks = acquired(
+        [LockAcquisition(0, 0, 0, 0, 50), LockAcquisition(0, 0, 60, 60, 90), LockAcquisition(0, 1, 10, 95, 190)]
+    )
     unchanged: dict[str, Any] = {"waking_factor": 0.0, "plans": [plan(run, locks, 1)]}
     assert replayed([run], 2, last=[1], **unchanged) == pytest.approx([50 + 5 + 100])
     assert replayed([run], 2, last=[0], **unchanged) == pytest.approx([145 + 70])

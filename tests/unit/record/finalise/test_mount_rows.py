@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from headway import _native
-from headway.record.finalise.mount_table import mount_rows
-from headway.record.finalise.thread_table import BIRTH_SLACK_NS, RecordedThread, RecordedThreads
+from headway.record.finalise.locks.mount_table import mount_rows
+from headway.record.finalise.threads.thread_table import BIRTH_SLACK_NS, RecordedThread, RecordedThreads
 from support.builders.spool_builder import Agent, Spool, record
 
 MS = 1_000_000

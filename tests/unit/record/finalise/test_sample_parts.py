@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 from headway.errors import HeadwayError
 from headway.errors.message import NOTE
 from headway.model.native_part import build_command
-from headway.record.finalise.sample_files import FileSamples, FileStacks, SampleFile, _without_own, read_sample_file
-from headway.record.finalise.sample_tables import SampleTables
-from headway.record.finalise.sample_weights import ExecutedAt, until_next
-from headway.record.finalise.thread_lives import last_before
+from headway.record.finalise.samples.sample_files import (
+    FileSamples,
+    FileStacks,
+    SampleFile,
+    _without_own,
+    read_sample_file,
+)
+from headway.record.finalise.samples.sample_tables import SampleTables
+from headway.record.finalise.samples.sample_weights import ExecutedAt, until_next
+from headway.record.finalise.threads.thread_lives import last_before
 from headway.record.request import sampling
 from headway.record.request.sampling import SampleOptions, parse, usable
 from headway.store.packing import TICK_NS

@@ -86,7 +86,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_stopped(
 
 IMPORTS = """
 from pathlib import Path
-from headway.record.finalise.sample_files import read_sample_file
+from headway.record.finalise.samples.sample_files import read_sample_file
 """
 READS_SAMPLES = """print(read_sample_file([Path(sys.argv[1])], {"events": ["cpu"]}, 0).damage)"""
 

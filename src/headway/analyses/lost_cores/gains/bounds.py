@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 UNBOUNDED = 1000.0
 """A bound above this says nothing: the cause was there (nearly) all the time."""
-NOT_SAID = frozenset({causes.UNKNOWN})
+WITHOUT_BOUND = frozenset({causes.UNKNOWN})
 SERVED = frozenset({causes.IO, causes.STARVED, causes.FULL, causes.CONDITION, causes.OTHERS_WAIT, causes.BLOCKED})
 """Waits in which other processes may have worked for the program, itself or its slow stage: their time vanishes with the wait."""
 VANISHING = frozenset({causes.LOCK, causes.CONDITION, causes.SLEEP, causes.IO})
@@ -118,7 +118,7 @@ class WaitTotals:
 
 def bound(cause: str, totals: WaitTotals, inputs: BoundInputs) -> float | None:
     """Return the bound of the speedup, at least 1; None where it is unknown."""
-    if cause in NOT_SAID or inputs.wall_ns <= 0 or inputs.cores <= 0:
+    if cause in WITHOUT_BOUND or inputs.wall_ns <= 0 or inputs.cores <= 0:
         return None
     before, work, kept = inputs.since(totals.first_ns if cause in VANISHING else 0)
     wall_ns = inputs.wall_ns - before

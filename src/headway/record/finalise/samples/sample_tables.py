@@ -21,10 +21,10 @@ import numpy as np
 
 from headway.errors import Notice
 from headway.model import Kind
-from headway.record.finalise.sample_files import ROW_BYTES, STATES, FileSamples, SampleFile, read_sample_file
-from headway.record.finalise.sample_weights import ExecutedAt, until_next
-from headway.record.finalise.thread_lives import ThreadLives
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.samples.sample_files import ROW_BYTES, STATES, FileSamples, SampleFile, read_sample_file
+from headway.record.finalise.samples.sample_weights import ExecutedAt, until_next
+from headway.record.finalise.threads.thread_lives import ThreadLives
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.record.request.sampling import BY_TIME, files_of
 from headway.store.checks.values import room_bytes
 from headway.store.shared_texts import MOST_BYTES

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headway.model.names import text, whole_number
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.thread_columns import thread_columns
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.threads.thread_columns import thread_columns
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out

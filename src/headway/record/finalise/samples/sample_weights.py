@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.record.finalise.sample_files import FileSamples
+from headway.record.finalise.samples.sample_files import FileSamples
 from headway.store.packing import TICK_NS
 
 if TYPE_CHECKING:

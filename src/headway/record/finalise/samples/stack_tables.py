@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.record.finalise.lock_tables import LockTables
-from headway.record.finalise.sample_files import FileStacks
-from headway.record.finalise.sample_tables import SampleTables
+from headway.record.finalise.locks.lock_tables import LockTables
+from headway.record.finalise.samples.sample_files import FileStacks
+from headway.record.finalise.samples.sample_tables import SampleTables
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.tables import TABLES

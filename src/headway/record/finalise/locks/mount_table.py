@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.record.finalise.thread_lives import FOREVER, ThreadLives
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.threads.thread_lives import FOREVER, ThreadLives
+from headway.record.finalise.threads.thread_table import RecordedThreads
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,11 +11,11 @@ from headway.errors import Notice
 from headway.model.names import text, whole_number
 from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, OwnerRule
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.line_table import LINE_COVERAGE, LineTables, line_notices
-from headway.record.finalise.node_table import NODE_COVERAGE, NodeTables, node_notices
-from headway.record.finalise.thread_columns import thread_columns
-from headway.record.finalise.thread_table import RecordedThreads
-from headway.record.finalise.window_table import WINDOW_COVERAGE, WindowTables, windows_of
+from headway.record.finalise.objects.line_table import LINE_COVERAGE, LineTables, line_notices
+from headway.record.finalise.objects.node_table import NODE_COVERAGE, NodeTables, node_notices
+from headway.record.finalise.objects.window_table import WINDOW_COVERAGE, WindowTables, windows_of
+from headway.record.finalise.threads.thread_columns import thread_columns
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out

@@ -11,7 +11,7 @@ from headway.errors import Notice
 from headway.model.names import text, whole_number
 from headway.model.wire import HW_MANY_THREADS
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out

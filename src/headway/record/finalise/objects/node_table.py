@@ -12,8 +12,8 @@ from headway.model.names import text
 from headway.model.object_owners import ALLOCATOR, LAST_WRITER, OBJECT_KINDS
 from headway.model.wire import HW_ACCESS_NODE_PAIR, HW_ACCESS_NODES, HW_UNKNOWN_NODE
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.thread_columns import thread_columns
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.threads.thread_columns import thread_columns
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out

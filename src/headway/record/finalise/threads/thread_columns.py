@@ -9,7 +9,7 @@ from headway.model.wire import HW_FOREIGN_OWNER, HW_MANY_THREADS, HW_VIRTUAL_THR
 if TYPE_CHECKING:
     import numpy as np
 
-    from headway.record.finalise.thread_table import RecordedThreads
+    from headway.record.finalise.threads.thread_table import RecordedThreads
 
 
 def thread_columns(threads: RecordedThreads, number: int, java_ids: np.ndarray[Any, Any]) -> dict[str, Any]:

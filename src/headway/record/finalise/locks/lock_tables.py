@@ -19,8 +19,8 @@ from headway.errors import Notice
 from headway.model import Kind, wire
 from headway.model.kinds import BLOCKER_KINDS
 from headway.model.names import may_have_virtual_threads, text, virtual_name, whole_number
-from headway.record.finalise.coroutines import coroutine_notices
-from headway.record.finalise.thread_table import RecordedThreads
+from headway.record.finalise.locks.coroutines import coroutine_notices
+from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import shortened, spelled_out

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.record.finalise.thread_table import BIRTH_SLACK_NS, RecordedThreads
+from headway.record.finalise.threads.thread_table import BIRTH_SLACK_NS, RecordedThreads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

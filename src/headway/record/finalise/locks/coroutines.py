@@ -11,7 +11,7 @@ from headway.model.names import text
 from headway.store.shared_texts import shortened
 
 if TYPE_CHECKING:
-    from headway.record.finalise.thread_table import RecordedThreads
+    from headway.record.finalise.threads.thread_table import RecordedThreads
 
 _WORKER = re.compile(r"(DefaultDispatcher-worker-\d+|kotlinx\.coroutines\.DefaultExecutor)")
 """Threads that coroutines run on where the program chooses no others."""

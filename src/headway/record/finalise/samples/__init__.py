@@ -1,0 +1,1 @@
+"""The tables of async-profiler's samples and of their stacks."""
