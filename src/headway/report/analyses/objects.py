@@ -68,7 +68,7 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway --by field",
         "headway record --objects accesses,nodes -o nodes.headway -- java -jar app.jar",
         "headway objects nodes.headway --by node",
-        "headway record --objects accesses --windows 300ms/60s -- java -jar app.jar",
+        "headway record --objects accesses --windows 300ms/60s -- java Main",
     )
     has_window = False
     section_needs = ("allocation", "access", "access_window")
