@@ -217,7 +217,8 @@ def beside_part(runs: list[Run]) -> str:
     lines = [
         "\nWhat profilers cost a warm server whose clients wait at a queue with each request, measured in turn in one run "
         f"([{run.benchmark}](docs/reference/benchmark-history.md#{run.benchmark}); {where}):\n",
-        "| profiler | CPU time of a request | with the profiler's own process | computing, as sampled | as the program measured |",
+        "| profiler | CPU time of a request | with the profiler's own process | computing, as sampled "
+        "| as the program measured |",
         "| --- " * 5 + "|",
     ]
     control = NOISE.search(run.conditions)

@@ -14,12 +14,13 @@
 namespace headway::jfr {
 
 struct Constant {
-  static constexpr int32_t kUnknown = -1;
+  static constexpr int32_t kUnknown = -1, kNone = -2;
   uint64_t index = 0;
   const uint8_t* at = nullptr;   // nullptr: an empty slot
   const uint8_t* end = nullptr;  // of the bytes it lies in
-  int32_t meaning = kUnknown;    // of the stack, thread, method or text that it stands for, once that is known
-  int32_t text = kUnknown;       // the same of its text
+  // Of the stack, thread, method or text that it stands for, once that is known; kNone: it stands for none.
+  int32_t meaning = kUnknown;
+  int32_t text = kUnknown;  // the same of its text
 };
 
 // Open addressing over the indices, which are dense in some files and addresses in others.

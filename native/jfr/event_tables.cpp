@@ -7,8 +7,11 @@ namespace {
 
 constexpr size_t kLeastRoom = 4;               // rows: a damaged file may lay out any number of tables
 constexpr size_t kMostLayoutBytes = 32 << 20;  // of all tables
-constexpr size_t kColumnBytes = 256;           // with room for its first rows
-constexpr size_t kFewRows = 16;                // too few to remember anything of their constants
+// Those of JDK 25 are 200. All are looked through for the largest, and each has its part of the rows that wait: with
+// tens of thousands each batch is a few rows.
+constexpr size_t kMostTables = 4096;
+constexpr size_t kColumnBytes = 256;  // with room for its first rows
+constexpr size_t kFewRows = 16;       // too few to remember anything of their constants
 // Settings tell their event by a number that is another one in chunks of another JVM: they get its name as a column.
 constexpr const char *kSetting = "jdk.ActiveSetting", *kSettingId = "id", *kSettingOf = "event";
 
@@ -85,6 +88,7 @@ EventTables::Plan EventTables::plan(int64_t type) {
   const Type* known = layouts_->types().find(type);
   if (known == nullptr || (!wanted_.empty() && !wanted_.contains(known->name))) return plan;
   const Steps* steps = layouts_->of(type);
+  plan.is_refused = steps == nullptr && layouts_->is_full();
   if (steps == nullptr) return plan;
   plan.table = table_for(known->name, *steps);
   plan.is_refused = plan.table == nullptr;
@@ -122,7 +126,8 @@ EventTable* EventTables::table_for(const std::string& event, const Steps& steps)
     layout += static_cast<char>('a' + static_cast<int>(kind_of(step, layouts_->types())));
   }
   const size_t bytes = layout.size() + steps.size() * kColumnBytes;
-  if (!by_layout_.contains(layout) && bytes > kMostLayoutBytes - layout_bytes_) return nullptr;
+  const bool has_room = bytes <= kMostLayoutBytes - layout_bytes_ && tables_.size() < kMostTables;
+  if (!has_room && !by_layout_.contains(layout)) return nullptr;
   EventTable*& table = by_layout_[layout];
   if (table == nullptr) {
     layout_bytes_ += bytes;
@@ -148,7 +153,11 @@ const EventTables::Plan& EventTables::plan_of(int64_t type) {
   Known& known = near_[static_cast<uint64_t>(type) % near_.size()];
   if (known.plan != nullptr && type == known.type) return *known.plan;
   auto found = plans_.find(type);
-  if (found == plans_.end()) found = plans_.emplace(type, plan(type)).first;
+  if (found == plans_.end()) {
+    static const Plan kUnknown;
+    if (layouts_->types().find(type) == nullptr) return kUnknown;  // there may be any number of such
+    found = plans_.emplace(type, plan(type)).first;
+  }
   known = {type, &found->second};
   return found->second;
 }

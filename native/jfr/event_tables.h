@@ -144,7 +144,7 @@ class EventTables {
   };
   struct Plan {
     std::vector<Field> fields;
-    EventTable* table = nullptr;  // nullptr: not wanted, or without room for its columns
+    EventTable* table = nullptr;  // nullptr: not wanted, or without room for its layout or its columns
     bool is_refused = false;
     const Column* setting_of = nullptr;  // of a setting: which event's, by its number in this chunk
   };

@@ -3,6 +3,11 @@
 namespace headway::jfr {
 namespace {
 
+constexpr size_t kLongestKept = 1 << 16;  // as in a recording's tables
+constexpr size_t kShort = 256;            // where too much is kept
+
+size_t name_bytes(const ThreadRow& row) { return row.os_name.size() + row.java_name.size() + row.group.size(); }
+
 uint64_t mix(uint64_t h, uint64_t value, uint64_t odd) {
   h = (h ^ value) * odd;
   return h ^ (h >> 29);
@@ -42,18 +47,32 @@ int32_t InternedRows::stack(const std::vector<int32_t>& frames, bool is_cut) {
   return found->second;
 }
 
-int32_t InternedRows::thread(const ThreadRow& row) {
+void InternedRows::cut_short(std::string* text) {
+  const size_t most = kept_bytes_ < kMostKeptBytes ? kLongestKept : kShort;
+  if (text->size() > most) *text = budget_.cut(*text, most);
+}
+
+uint32_t InternedRows::text(std::string text) {
+  cut_short(&text);
+  const size_t before = texts_.texts().size();
+  const uint32_t id = texts_.add(text);
+  if (texts_.texts().size() != before) kept_bytes_ += text.size();
+  return id;
+}
+
+int32_t InternedRows::thread(ThreadRow row) {
   const std::pair key{row.os_tid, row.java_id};
   if (threads_.size() >= kMostThreads && !thread_ids_.contains(key)) {
     has_more_threads_ = true;
     return -1;
   }
   const auto [found, is_new] = thread_ids_.try_emplace(key, static_cast<int32_t>(threads_.size()));
-  if (is_new) {
-    threads_.push_back(row);
-  } else {
-    threads_[static_cast<size_t>(found->second)] = row;  // its last name, as in every recording
-  }
+  if (is_new) threads_.emplace_back();
+  ThreadRow& kept = threads_[static_cast<size_t>(found->second)];
+  kept_bytes_ -= name_bytes(kept);
+  for (std::string* name : {&row.os_name, &row.java_name, &row.group}) cut_short(name);
+  kept_bytes_ += name_bytes(row);
+  kept = std::move(row);  // its last name, as in every recording
   return found->second;
 }
 

@@ -37,16 +37,20 @@ struct StackRows {
 // Threads, frames, stacks and texts of a file, each different one once.
 class InternedRows {
  public:
-  static constexpr size_t kMostThreads = 1 << 20;  // as in a recording
-  TextPool& texts() { return texts_; }
+  static constexpr size_t kMostThreads = 1 << 20;      // as in a recording
+  static constexpr size_t kMostKeptBytes = 512 << 20;  // of texts and names of threads; what comes then is cut short
+  const TextPool& texts() const { return texts_; }
+  // The number of a text, which is kept until the file is read.
+  uint32_t text(std::string text);
   TextBudget& budget() { return budget_; }
   int32_t frame(const FrameRow& row);
   // Frames with the innermost first. A new stack waits in `take_stacks`; only a fingerprint of it is kept.
   int32_t stack(const std::vector<int32_t>& frames, bool is_cut);
   // -1, and from then on `has_more_threads`, where kMostThreads are known and this is another one.
-  int32_t thread(const ThreadRow& row);
+  int32_t thread(ThreadRow row);
   bool has_more_threads() const { return has_more_threads_; }
 
+  size_t kept_bytes() const { return kept_bytes_; }
   const std::vector<FrameRow>& frames() const { return frames_; }
   const std::vector<ThreadRow>& threads() const { return threads_; }
   size_t waiting_frames() const { return waiting_.stack_id.size(); }
@@ -61,8 +65,11 @@ class InternedRows {
     size_t operator()(const FrameRow& row) const;
     size_t operator()(const Fingerprint& print) const { return static_cast<size_t>(print.a); }
   };
+  void cut_short(std::string* text);
+
   TextPool texts_;
   TextBudget budget_;
+  size_t kept_bytes_ = 0;
   std::vector<FrameRow> frames_;
   std::unordered_map<FrameRow, int32_t, Hash> frame_ids_;
   std::unordered_map<Fingerprint, int32_t, Hash> stack_ids_;

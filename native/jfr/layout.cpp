@@ -41,17 +41,26 @@ bool is_integer(const Step& step) { return step.op == Op::integer || step.op == 
 }  // namespace
 
 const Steps* Layouts::of(int64_t type) {
+  const Type* known = types_.find(type);
+  if (known == nullptr) return nullptr;  // there may be any number of such
   const auto [found, is_new] = known_.try_emplace(type);
   if (!is_new) return found->second.get();
-  const Type* known = types_.find(type);
   auto steps = std::make_unique<Steps>();
-  if (known == nullptr || !append_type(*known, "", 0, steps.get()) || steps->empty()) return nullptr;
+  if (!append_type(*known, "", 0, steps.get()) || steps->empty()) return nullptr;
   return (known_[type] = std::move(steps)).get();
+}
+
+bool Layouts::has_room(size_t name_bytes) {
+  name_bytes_ += name_bytes;
+  const bool has = steps_ <= kMostSteps && name_bytes_ <= kMostNameBytes && budget_.take(name_bytes);
+  is_full_ |= !has;
+  return has;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
 bool Layouts::append_type(const Type& type, const std::string& prefix, int depth, Steps* out) {
-  if (depth > kDeepest || ++steps_ > kMostSteps || name_bytes_ > kMostNameBytes) return false;
+  ++steps_;
+  if (depth > kDeepest || !has_room(0)) return false;
   if (const Primitive* known = primitive(type.name); known != nullptr) {
     Step step;
     step.op = known->op;
@@ -69,7 +78,7 @@ bool Layouts::append_type(const Type& type, const std::string& prefix, int depth
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
 bool Layouts::append(const Field& field, const std::string& name, int depth, Steps* out) {
-  if ((name_bytes_ += name.size() + field.name.size()) > kMostNameBytes) return false;
+  if (!has_room(name.size() + field.name.size())) return false;
   if (field.array) {
     Field element = field;
     element.array = false;
@@ -87,7 +96,8 @@ bool Layouts::append(const Field& field, const std::string& name, int depth, Ste
   const Type* type = types_.find(field.type);
   if (type == nullptr) return false;
   if (field.constant) {
-    if (++steps_ > kMostSteps) return false;
+    ++steps_;
+    if (!has_room(0)) return false;
     Step step;
     step.op = Op::constant;
     step.bytes = 8;

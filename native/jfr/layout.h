@@ -29,23 +29,45 @@ struct Step {
   std::string name;             // heapSpace.start
 };
 
+// How much may be laid out in a file, all chunks together: types within types make tens of thousands of steps of a few
+// bytes, anew in each chunk. Programs use a small part of it.
+class LayoutBudget {
+ public:
+  explicit LayoutBudget(uint64_t file_bytes) : left_(kFree + kPerByte * file_bytes) {}
+  // Takes what a step with a name of so many bytes costs; false where there is not so much left.
+  bool take(size_t name_bytes) {
+    const uint64_t cost = kStep + name_bytes;
+    left_ = cost <= left_ ? left_ - cost : 0;
+    return left_ > 0;
+  }
+
+ private:
+  static constexpr uint64_t kFree = 64 << 20, kPerByte = 16, kStep = 128;
+  uint64_t left_;
+};
+
 // The layouts of the types of one chunk.
 class Layouts {
  public:
-  explicit Layouts(const Metadata& types) : types_(types) {}
+  Layouts(const Metadata& types, LayoutBudget* budget) : types_(types), budget_(*budget) {}
   // The steps of a type's value; nullptr for a type that is unknown, nested without end, or has no bytes at all.
   const Steps* of(int64_t type);
   const Metadata& types() const { return types_; }
+  // Some type has no layout because all together would be too long.
+  bool is_full() const { return is_full_; }
 
  private:
+  bool has_room(size_t name_bytes);
   bool append(const Field& field, const std::string& prefix, int depth, Steps* out);
   bool append_type(const Type& type, const std::string& prefix, int depth, Steps* out);
 
   const Metadata& types_;
+  LayoutBudget& budget_;
   std::unordered_map<int64_t, std::unique_ptr<Steps>> known_;
   std::deque<Steps> arrays_;
   size_t steps_ = 0;
   size_t name_bytes_ = 0;
+  bool is_full_ = false;
 };
 
 // Passes over a value. The cursor fails where its bytes can't be that value.

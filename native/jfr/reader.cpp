@@ -42,7 +42,7 @@ struct Reader::Chunk {
 void Reader::ChunkDeleter::operator()(Chunk* chunk) const { delete chunk; }
 
 Reader::Reader(const std::string& path, std::unordered_set<std::string> wanted, Times times, size_t most_chunks)
-    : file_(path), times_(times), most_chunks_(most_chunks), tables_(std::move(wanted)) {
+    : file_(path), times_(times), most_chunks_(most_chunks), tables_(std::move(wanted)), layout_budget_(file_.size()) {
   interned_.budget().set_file_size(file_.size());
   refused_ = file_.problem();
   if (refused_.empty() && file_.size() == 0) refused_ = "it is empty";
@@ -225,7 +225,7 @@ bool Reader::load(uint64_t constants, uint64_t metadata) {
       return false;
     }
   }
-  chunk_->layouts = std::make_unique<Layouts>(chunk_->metadata);
+  chunk_->layouts = std::make_unique<Layouts>(chunk_->metadata, &layout_budget_);
   chunk_->constants = std::make_unique<Constants>(chunk_->layouts.get(), chunk_->compressed);
   chunk_->resolved = std::make_unique<ResolvedConstants>(chunk_->constants.get(), &interned_);
   if (constants < inside && load_constants(start + constants)) return true;

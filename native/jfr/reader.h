@@ -81,6 +81,7 @@ class Reader {
   int newer_ = 0;
   Clock clock_;  // of the last chunk
   std::optional<int64_t> metadata_;
+  LayoutBudget layout_budget_;
   std::vector<ChunkInfo> chunks_;
   std::vector<Problem> problems_;
   uint64_t problem_count_ = 0;

@@ -93,7 +93,7 @@ std::string ResolvedConstants::text_of(const Value& value) {
 }
 
 int32_t ResolvedConstants::thread(int64_t type, Constant* constant) {
-  if (constant == nullptr) return -1;
+  if (constant == nullptr || constant->meaning == Constant::kNone) return -1;
   if (constant->meaning != Constant::kUnknown) return constant->meaning;
   Value os_name, os_tid, java_name, java_id, group, is_virtual, group_name;
   pick(*constant, type,
@@ -107,15 +107,17 @@ int32_t ResolvedConstants::thread(int64_t type, Constant* constant) {
     const Constant* of = constants_.find(group.type, static_cast<uint64_t>(group.integer));
     if (of != nullptr) pick(*of, group.type, {{"name", &group_name}});
   }
-  const ThreadRow row{os_tid.integer,     java_id.integer,     text_of(os_name),
-                      text_of(java_name), text_of(group_name), is_virtual.integer != 0};
-  return constant->meaning = interned_.thread(row);
+  ThreadRow row{os_tid.integer,     java_id.integer,     text_of(os_name),
+                text_of(java_name), text_of(group_name), is_virtual.integer != 0};
+  const int32_t id = interned_.thread(std::move(row));
+  constant->meaning = id < 0 ? Constant::kNone : id;
+  return id;
 }
 
 // --- stacks --------------------------------------------------------------------------------------------------------
 
 int32_t ResolvedConstants::stack(int64_t type, Constant* constant) {
-  if (constant == nullptr) return -1;
+  if (constant == nullptr || constant->meaning == Constant::kNone) return -1;
   if (constant->meaning != Constant::kUnknown) return constant->meaning;
   const Steps* steps = constants_.layouts().of(type);
   Cursor in = constants_.cursor(*constant);
@@ -130,7 +132,10 @@ int32_t ResolvedConstants::stack(int64_t type, Constant* constant) {
       skip(step, &in);
     }
   }
-  if (scratch_.empty()) return -1;
+  if (scratch_.empty()) {
+    constant->meaning = Constant::kNone;
+    return -1;
+  }
   return constant->meaning = interned_.stack(scratch_, is_cut);
 }
 
@@ -204,15 +209,15 @@ int32_t ResolvedConstants::next_frame(Cursor* in) {
 
 // The id among all chunks' texts; many frames share one class and one name.
 uint32_t ResolvedConstants::universal(const Value& value) {
-  if (value.op != Op::constant) return interned_.texts().add(text_of(value));
+  if (value.op != Op::constant) return interned_.text(text_of(value));
   Constant* constant = constants_.find(value.type, static_cast<uint64_t>(value.integer));
   if (constant == nullptr) return 0;
   const Type* type = constants_.layouts().types().find(value.type);
   const bool has_other = type == nullptr || type->name == "java.lang.Thread" || type->name == "jdk.types.StackTrace" ||
                          type->name == "jdk.types.Method";
-  if (has_other) return interned_.texts().add(text_of(value));  // their meaning is another id
+  if (has_other) return interned_.text(text_of(value));  // their meaning is another id
   if (constant->meaning == Constant::kUnknown) {
-    constant->meaning = static_cast<int32_t>(interned_.texts().add(text_of(value)));
+    constant->meaning = static_cast<int32_t>(interned_.text(text_of(value)));
   }
   return static_cast<uint32_t>(constant->meaning);
 }
@@ -283,7 +288,7 @@ std::string ResolvedConstants::constant_text(int64_t type, uint64_t index, Budge
   const Steps* steps = constants_.layouts().of(type);
   if (constant == nullptr || known == nullptr || steps == nullptr) return "";
   if (known->name == "jdk.types.StackTrace") return "";  // has columns of its own
-  if (--budget->steps < 0 || budget->depth > kDeepest) return "...";
+  if (--budget->steps < 0 || budget->depth > kDeepest || !interned_.budget().may_read(steps->size())) return "...";
   ++budget->depth;
   std::string out;
   const auto named = [&](std::string_view name) {
@@ -327,7 +332,7 @@ std::string ResolvedConstants::object(const Steps& steps, Cursor* in, Budget* bu
     if (budget->steps < 0) break;
     if (out.size() > TextBudget::kLongest) budget->steps = 0;
     if (out.size() > 1) out += ", ";
-    quote(step.name, &out);
+    quote(interned_.budget().copy(step.name), &out);
     out += ": ";
     render(step, in, budget, &out);
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,12 +60,11 @@ struct TestType {
 
 inline std::string metadata(const std::vector<TestType>& types) {
   std::vector<std::string> strings;
+  std::unordered_map<std::string, size_t> places;
   const auto s = [&](const std::string& text) {
-    for (size_t i = 0; i < strings.size(); ++i) {
-      if (strings[i] == text) return i;
-    }
-    strings.push_back(text);
-    return strings.size() - 1;
+    const auto [found, is_new] = places.try_emplace(text, strings.size());
+    if (is_new) strings.push_back(text);
+    return found->second;
   };
   Bytes tree;
   const auto element = [&](const std::string& name, const std::vector<std::pair<std::string, std::string>>& attributes,

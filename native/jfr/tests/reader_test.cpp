@@ -235,6 +235,87 @@ void chunks_without_end_are_not_read() {
   CHECK_EQUAL(reader.problem_count(), (uint64_t{1} << 17) - 1 + 1);  // of each empty one, and of those beyond
 }
 
+// A dozen short types, of which each has the one before it twice: 2^12 steps of a few bytes, anew in each chunk.
+void types_within_types_are_laid_out_until_it_is_too_much() {
+  TestChunk chunk;
+  std::vector<TestType> types{{1, "int", {}}, {50, "test.Event", {{"number", 1}}}};
+  for (int id = 2; id < 14; ++id) types.push_back({id, "t" + std::to_string(id), {{"a", id - 1}, {"b", id - 1}}});
+  types.push_back({51, "test.Wide", {{"wide", 13}}});
+  chunk.metadata = metadata(types);
+  chunk.checkpoint = checkpoint(0, {});
+  chunk.events = event(50, varints(1)) + event(51, std::string(1 << 12, '\0'));
+  std::string bytes;
+  constexpr uint64_t kChunks = 200;
+  for (uint64_t i = 0; i < kChunks; ++i) bytes += chunk.bytes();
+  const Found found = found_in(bytes);
+  CHECK(found.rows >= 20);
+  CHECK(found.rows < kChunks);
+  CHECK_EQUAL(found.rows + found.problems, 2 * kChunks);
+  CHECK(told(found, "does not hold"));
+}
+
+// Of a hundred thousand each batch would be a few rows, and all are looked through for each.
+void kinds_of_events_without_end_are_left_out() {
+  constexpr int kMost = 4096, kMore = 3;
+  TestChunk chunk;
+  std::vector<TestType> types{{1, "int", {}}};
+  for (int i = 0; i < kMost + kMore; ++i) types.push_back({100 + i, "test.E" + std::to_string(i), {{"number", 1}}});
+  chunk.metadata = metadata(types);
+  chunk.checkpoint = checkpoint(0, {});
+  for (int i = 0; i < kMost + kMore; ++i) chunk.events += event(static_cast<uint64_t>(100 + i), varints(1));
+  chunk.events += event(100, varints(2));
+  const Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, uint64_t{kMost} + 1);
+  CHECK_EQUAL(found.problems, uint64_t{kMore});
+}
+
+// Two bytes of an event are a text with the name of a field, which is as long as the file's author likes.
+void names_of_fields_are_repeated_until_it_is_too_much() {
+  TestChunk chunk;
+  chunk.metadata = metadata({{1, "int", {}},
+                             {20, "pairs", {{std::string(60'000, 'x'), 1}, {"y", 1}}},
+                             {50, "test.Event", {{"list", 20, false, true}}}});
+  chunk.checkpoint = checkpoint(0, {});
+  constexpr uint64_t kEvents = 3000;
+  for (uint64_t i = 0; i < kEvents; ++i) chunk.events += event(50, varints(1, i, 7));
+  const Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, kEvents);
+  CHECK(told(found, "named more often"));
+  CHECK(has_text(found, "[{\"...\": 2999, \"y\": 7}]"));
+}
+
+// A class of 60,000 fields is one constant; each event names it a thousand times in two bytes.
+void wide_constants_are_read_for_texts_until_it_is_too_much() {
+  constexpr int kFields = 60'000;
+  TestChunk chunk;
+  TestType wide{10, "java.lang.Class", {{"name", 2}}};
+  for (int i = 0; i < kFields; ++i) wide.fields.push_back({"f", 1});
+  chunk.metadata =
+      metadata({{1, "int", {}}, {2, "java.lang.String", {}}, wide, {50, "test.Event", {{"list", 10, true, true}}}});
+  chunk.checkpoint = checkpoint(0, {{10, {constant(1, text_bytes("a/B") + std::string(kFields, '\1'))}}});
+  Bytes thousand;
+  thousand.varint(1000);
+  for (int i = 0; i < 3; ++i) chunk.events += event(50, thousand.out + std::string(1000, '\1'));
+  const Found found = found_in(chunk.bytes());
+  CHECK_EQUAL(found.rows, 3U);
+  CHECK(told(found, "named more often"));
+  CHECK(std::any_of(found.texts.begin(), found.texts.end(),
+                    [](const std::string& text) { return text.starts_with("[\"a.B\", \"a.B\""); }));
+}
+
+// A name that no table takes is not kept whole.
+void a_long_name_of_a_thread_is_cut_short() {
+  TestChunk chunk = usual_chunk();
+  const std::string thread = text_bytes("os") + varints(77) + text_bytes(std::string(70'000, 'n')) + varints(1);
+  chunk.checkpoint = checkpoint(0, {{13, {constant(7, thread)}}});
+  const TestFile file(chunk.bytes());
+  Reader reader(file.path(), {}, Times::one_clock);
+  while (reader.next() != nullptr) continue;
+  const std::string& name = reader.interned().threads().front().java_name;
+  CHECK_EQUAL(name, std::string((1 << 16) - 3, 'n') + "...");
+  CHECK_EQUAL(reader.interned().kept_bytes(), size_t{1 << 16} + 2);
+}
+
 }  // namespace
 }  // namespace headway::jfr
 
@@ -255,4 +336,9 @@ int main() {
   bytes_between_chunks_are_passed_over();
   threads_without_end_are_left_out();
   chunks_without_end_are_not_read();
+  types_within_types_are_laid_out_until_it_is_too_much();
+  kinds_of_events_without_end_are_left_out();
+  names_of_fields_are_repeated_until_it_is_too_much();
+  wide_constants_are_read_for_texts_until_it_is_too_much();
+  a_long_name_of_a_thread_is_cut_short();
 }

@@ -263,8 +263,8 @@ ROWS: tuple[Message, ...] = (
         "HW867",
         "samples by memory node without room",
         "{count:,} samples of JVM {pid} by memory node are missing: there were too many threads, classes and owners",
-        "The agent keeps 98,304 sums of samples; what comes later is left out, or is of many threads together. Shares of nodes are "
-        "of the samples that there are.",
+        "The agent keeps 98,304 sums of samples; what comes later is left out, or is of many threads together. Shares of "
+        "nodes are of the samples that there are.",
         "headway record --objects accesses,nodes --object-scope 'com.acme.*' -o NAME.headway -- CMD   (fewer classes)",
     ),
     Message(
@@ -274,8 +274,8 @@ ROWS: tuple[Message, ...] = (
         "intervals",
         "At a sampled access it is asked on which node the CPU is and on which the page of the object, or of the element; where "
         "the page is not there yet, once more at the next sample. Each access to an object has the same chance. Fields go by "
-        "where their object begins. Accesses in methods without room for it, of classes and threads with fewer than a thousand, and "
-        "those behind the last sample, are unknown.",
+        "where their object begins. Accesses in methods without room for it, of classes and threads with fewer than a "
+        "thousand, and those behind the last sample, are unknown.",
         "headway objects NAME.headway --by node",
         NOTE,
     ),

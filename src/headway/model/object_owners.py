@@ -1,4 +1,7 @@
-"""The rules by which objects have owners, as `--owner` takes them, and their tables (docs/decisions/0018-last-writer.md); kinds of accesses."""
+"""The rules by which objects have owners, as `--owner` takes them, with their tables; the kinds of accesses.
+
+The decision: docs/decisions/0018-last-writer.md.
+"""
 
 from __future__ import annotations
 

@@ -127,6 +127,20 @@ def test_a_housekeeper_that_the_main_thread_ends_before_itself_waits_for_its_tim
     assert own_gains(recording) == []
 
 
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_a_clock_that_is_no_daemon_and_is_woken_to_end_before_the_main_thread_waits_for_its_time(
+    tmp_path: Path, is_interrupted: bool
+) -> None:
+    """As Ignite's timeout worker, which is notified of new timeouts now and then, and interrupted as the node is stopped."""
+    last = 1 if is_interrupted else None
+    _, waits = rounds(0, 0, 0, [None, 1, None, None, None, None, 1, None, None, last])
+    ended = FakeThread("app", 0, [("B", PAUSE), ("R", WORK)] * (ROUNDS - 1) + [("B", PAUSE)], "timeout-worker")
+    main = FakeThread("app", 0, [("R", WALL)], "main")
+    recording = recorded(tmp_path, [(ended, waits), (main, [])], [CLOCK], [OBJECT], attached=False, ended_by="exit")
+    (row,) = locks(recording).rows
+    assert row.contention == (not is_interrupted)
+
+
 def test_who_waits_for_a_lock_that_a_clock_has_waits_for_the_lock(tmp_path: Path) -> None:
     held = [Wait(1, 1, at * 21, at * 21 + 20, owner=0, waker=0, waking=at * 21 + 20) for at in range(ROUNDS)]
     other = FakeThread("app", 0, [("B", PAUSE), ("R", WORK)] * ROUNDS, "other"), held

@@ -3,7 +3,8 @@
 Question   a scheduler's clock sleeps ten milliseconds between two ticks, a cache's cleaner waits for its next round. Nothing is
            gained without such a wait: there would be more rounds, not an earlier end. Which waits with a time limit are such?
 Method     by thread. It was there when the recording ended, or is a daemon and was there when the program ended, or ended
-           before the main thread: nobody waited for its end, or a wait for it is on record, and counts as below. Its waits are
+           before the main thread, as a daemon or since another thread ended its last wait: nobody waited for its end, or a wait
+           for it is on record, and counts as below. Its waits are
            near its run(), not in a task that a pool gave it. It hardly ran; or its waits were mostly over because their time was,
            or it slept. Nobody else waited for long until it did something: threads that it woke after long waits for a result,
            for a condition or for room tell of work that it does. Nor did it wait for work itself: sleeping is a part of such
@@ -61,7 +62,8 @@ def with_periodic(data: LockData, stack: Ints, rule: Ints) -> Ints:
     rows = rows[timed[rows] | _are_idle_daemons(data.recording, data.blocks.thread[rows])]
     rows = rows[_are_loops(data, stack[rows])] if len(rows) else rows
     goes_on = _is_cut_off(data.recording)
-    rows = rows[_stay(data.recording, data.blocks.thread[rows], goes_on=goes_on)] if len(rows) else rows
+    stays = _stay(data.recording, data.blocks.thread[rows], goes_on=goes_on, dismissed=_dismissed(data))
+    rows = rows[stays] if len(rows) else rows
     if not len(rows) or (goes_on and _is_joined(data, rule)):
         return rule
     lines = numbered_texts([_line(data, int(each)) for each in stack[rows]])[1]
@@ -123,26 +125,42 @@ def _is_cut_off(recording: Recording) -> bool:
     return recording.manifest.ended_by not in (None, "exit")
 
 
-def _stay(recording: Recording, threads: Ints, *, goes_on: bool) -> Bools:
+def _stay(recording: Recording, threads: Ints, *, goes_on: bool, dismissed: Ints | None = None) -> Bools:
     """Return which threads, no main one, were there until the recording ended, or daemons until their program did.
 
-    Or daemons that ended before the main thread: where that waited for one, it is on record.
+    Or daemons that ended before the main thread, and other threads that were woken to end then (`dismissed`): where somebody
+    waited for one, it is on record.
     """
+    ends_with_main = set() if dismissed is None else set(dismissed.tolist())
     ended = {each.pid: each.start_ns for each in exits(recording)} if not goes_on and recording.has("slice") else {}
     rows = recording.query(
         "SELECT thread_id, pid, end_ns, name, COALESCE(is_daemon, FALSE) FROM thread WHERE kind = 'app'"
     ).fetchall()
     main_end = {pid: NEVER if end_ns is None else end_ns for _, pid, end_ns, name, _ in rows if name == "main"}
 
-    def stays(pid: int, end_ns: int | None, is_daemon: bool) -> bool:
+    def stays(thread: int, pid: int, end_ns: int | None, is_daemon: bool) -> bool:
         if goes_on or end_ns is None:
             return goes_on and end_ns is None
-        return is_daemon and ((pid in ended and end_ns >= ended[pid]) or end_ns < main_end.get(pid, 0))
+        is_before_main = end_ns < main_end.get(pid, 0) and (is_daemon or thread in ends_with_main)
+        return is_before_main or (is_daemon and pid in ended and end_ns >= ended[pid])
 
     found = {
-        thread for thread, pid, end_ns, name, is_daemon in rows if name != "main" and stays(pid, end_ns, is_daemon)
+        thread
+        for thread, pid, end_ns, name, is_daemon in rows
+        if name != "main" and stays(thread, pid, end_ns, is_daemon)
     }
     return np.isin(threads, np.array(sorted(found), np.int64))
+
+
+def _dismissed(data: LockData) -> Ints:
+    """Return the threads whose last recorded wait another thread ended, as who interrupts a thread so that it ends."""
+    blocks = data.blocks
+    order = np.lexsort((blocks.began, blocks.thread))
+    thread = blocks.thread[order]
+    last = order[np.append(thread[1:] != thread[:-1], True)] if len(order) else order
+    last = last[(blocks.thread[last] >= 0) & ~blocks.is_open[last]]
+    found: Ints = blocks.thread[last[_is_ended(data, last)]].astype(np.int64)
+    return found
 
 
 def _are_loops(data: LockData, stack: Ints) -> Bools:
