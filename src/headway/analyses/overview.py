@@ -107,7 +107,7 @@ def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
     figures |= {f"used_{kind}_ns": ns for kind, ns in account.used_ns.items()}
     figures |= {"stolen_ns": account.stolen_ns, "other_processes_ns": account.other_processes_ns}
     figures |= {"idle_ns": account.idle_ns, "lost_ns": account.lost_ns}
-    whole = (*_others(account), *_idle(account), Finding("cores", sentence(account), figures))
+    whole = (*_idle(account), *_others(account), Finding("cores", sentence(account), figures))
     largest = max(account.lost, key=lambda loss: loss.core_ns, default=None)
     if largest is None or largest.share < LEAST_LOST:
         return whole
@@ -125,7 +125,7 @@ def _idle(account: Account) -> tuple[Finding, ...]:
 
 
 def _others(account: Account) -> tuple[Finding, ...]:
-    """Say first whose the cores were, if not the program's: then all else is about a machine that was busy with others."""
+    """Say whose the cores were, if not the program's: then all else is about a machine that was busy with others."""
     text = others_sentence(account)
     if not text:
         return ()

@@ -61,7 +61,17 @@ _ACCESSED = {
     "static_write": "static_writes",
 }
 _OWNED = {f"{kind}_{whose}": f"{kind}s_{whose}" for whose in ("local", "shared") for kind in OBJECT_KINDS}
-_PARTS = {"allocation": _ALLOCATED, "access": _ACCESSED, "access_owner": _OWNED}
+_NODE_SORTS = {
+    "near": "cpu_node = page_node",
+    "far": "cpu_node <> page_node",
+    "samples": "1 = 1",
+}
+_SAMPLED = {
+    f"{kind}_{name}": f"CASE WHEN kind = '{kind}s' AND {condition} THEN samples ELSE 0 END"
+    for kind in OBJECT_KINDS
+    for name, condition in _NODE_SORTS.items()
+} | {f"{kind}_sampled": f"CASE WHEN kind = '{kind}s' THEN accesses ELSE 0 END" for kind in OBJECT_KINDS}
+_PARTS = {"allocation": _ALLOCATED, "access": _ACCESSED, "access_owner": _OWNED, "access_node": _SAMPLED}
 
 
 def _part(table: str) -> str:
@@ -87,8 +97,15 @@ def _of_owners(kind: str) -> str:
     )
     return f"""{count} AS {kind}, {own} AS {kind}_own, {others} AS {kind}_shared,
   CASE WHEN {own} + {others} > {count} THEN 0 ELSE {count} - {own} - {others} END AS {kind}_unknown_owner,
-  CASE WHEN {{memory_nodes}} = 1 THEN {count} END AS {kind}_local,
-  CASE WHEN {{memory_nodes}} = 1 THEN {count} * 0 END AS {kind}_remote"""
+  CASE WHEN {{memory_nodes}} = 1 THEN {count} ELSE {_estimated(kind, "near")} END AS {kind}_local,
+  CASE WHEN {{memory_nodes}} = 1 THEN {count} * 0 ELSE {_estimated(kind, "far")} END AS {kind}_remote"""
+
+
+def _estimated(kind: str, sort: str) -> str:
+    """Return accesses by the node of their page, as samples have it: of those that were sampled; null where none was."""
+    counted = f"LEAST(sum(p.{kind}), sum(p.{kind}_sampled))"
+    share = f"CAST(sum(p.{kind}_{sort}) AS DOUBLE) / sum(p.{kind}_samples)"
+    return f"CASE WHEN sum(p.{kind}_samples) > 0 THEN CAST(FLOOR({counted} * {share}) AS BIGINT) END"
 
 
 THREAD_OBJECTS = f"""

@@ -157,16 +157,16 @@ def _lines(data: Data, use: NDArray[np.bool_], running: NDArray[np.bool_]) -> tu
         rates = causal_noise.local_rates(measured, compared, known, groups)
         quiet = causal_noise.residuals(known, measured, rates, 1.0)
         for line in tried:
-            mine = compared.of(data.columns["line"][compared.treated] == line)
-            fits[line, number] = _fit(data, measured, mine, rates, quiet, line), mine
+            of_line = compared.of(data.columns["line"][compared.treated] == line)
+            fits[line, number] = _fit(data, measured, of_line, rates, quiet, line), of_line
     shares = _shares(data, running, {line: fits[line, 0][0] for line in tried} if data.measures else {})
     curves: dict[int, list[tuple[Curve, float]]] = {line: [] for line in tried}
-    for (line, number), (fit, mine) in fits.items():
+    for (line, number), (fit, of_line) in fits.items():
         measured = data.measures[number]
         share = shares[line] if measured.measure == "throughput" else phases.Share()
         whole = causal_curves.scaled(fit, share.value, share.relative_error, line)
         if len(whole.speedups):
-            curves[line].append((_curve(data, measured, mine, whole), whole.degrees))
+            curves[line].append((_curve(data, measured, of_line, whole), whole.degrees))
     return _ranked(data, use, _judged(data, curves), shares)
 
 
@@ -185,13 +185,13 @@ def _with_spread(data: Data, measured: Measured, compared: Pairs, known: Pairs) 
     )
 
 
-def _fit(data: Data, measured: Measured, mine: Pairs, rates: Floats, quiet: Floats, line: int) -> Fit:
+def _fit(data: Data, measured: Measured, of_line: Pairs, rates: Floats, quiet: Floats, line: int) -> Fit:
     speedup_pct = data.columns["speedup_pct"]
-    fit = fit_line(measured, mine, rates=rates, quiet=quiet, speedup_pct=speedup_pct, seed=line)
+    fit = fit_line(measured, of_line, rates=rates, quiet=quiet, speedup_pct=speedup_pct, seed=line)
     fit = replace(
-        fit, most=limits.possible_gains(data, mine, measured, (fit.speedups * 100).round().astype(int).tolist())
+        fit, most=limits.possible_gains(data, of_line, measured, (fit.speedups * 100).round().astype(int).tolist())
     )
-    return stops.with_cost_uncertainty(fit, mine, measured, speedup_pct)
+    return stops.with_cost_uncertainty(fit, of_line, measured, speedup_pct)
 
 
 def _shares(data: Data, use: NDArray[np.bool_], fits: dict[int, Fit]) -> dict[int, Share]:
@@ -202,16 +202,16 @@ def _shares(data: Data, use: NDArray[np.bool_], fits: dict[int, Fit]) -> dict[in
     for line, fit in fits.items():
         slope = causal_curves.slope(fit)
         if slope is not None and slope.p_value is not None and slope.p_value < 0.05:
-            mine = data.columns["line"] == line
+            is_of_line = data.columns["line"] == line
             for speedup, gain in zip(
                 (fit.speedups * 100).round().astype(int).tolist(), fit.gains.tolist(), strict=True
             ):
-                ratio[mine & (data.columns["speedup_pct"] == speedup)] = max(1 - gain, 0.05)
+                ratio[is_of_line & (data.columns["speedup_pct"] == speedup)] = max(1 - gain, 0.05)
     plain, whole = phases.plain_times(data, ratio)
     return {line: phases.share(data, line, use, plain, whole) for line in fits}
 
 
-def _curve(data: Data, measured: Measured, mine: Pairs, fit: Fit) -> Curve:
+def _curve(data: Data, measured: Measured, of_line: Pairs, fit: Fit) -> Curve:
     """Return a curve; whether it is a finding is decided over all of them (`_judged`)."""
     slope, knee = causal_curves.slope(fit), causal_curves.knee(fit)
     assert slope is not None
@@ -231,15 +231,15 @@ def _curve(data: Data, measured: Measured, mine: Pairs, fit: Fit) -> Curve:
         maximum_high_pct=None if knee.high is None else knee.high * 100,
         maximum_at_pct=round(knee.at * 100),
         flat_from_pct=round(knee.at * 100) if knee.is_bent else None,
-        needs_s=_needs(data, slope, len(mine.treated)),
-        points=_points(data, measured, mine, fit),
+        needs_s=_needs(data, slope, len(of_line.treated)),
+        points=_points(data, measured, of_line, fit),
     )
 
 
-def _points(data: Data, measured: Measured, mine: Pairs, fit: Fit) -> tuple[CurvePoint, ...]:
+def _points(data: Data, measured: Measured, of_line: Pairs, fit: Fit) -> tuple[CurvePoint, ...]:
     points = []
     for column, (speedup, gain) in enumerate(zip(fit.speedups.tolist(), fit.gains.tolist(), strict=True)):
-        rows = mine.treated[data.columns["speedup_pct"][mine.treated] == round(speedup * 100)]
+        rows = of_line.treated[data.columns["speedup_pct"][of_line.treated] == round(speedup * 100)]
         ends = None if fit.drawn is None else causal_curves.bounds(gain, fit.drawn[:, column], fit.stretch)
         points.append(
             CurvePoint(
@@ -285,7 +285,7 @@ def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[in
     its gain nor the lack of one means anything.
     """
     blind = health.is_blind(data)
-    every = [(line, curve) for line, mine in curves.items() for curve, _ in mine]
+    every = [(line, curve) for line, of_line in curves.items() for curve, _ in of_line]
     are_significant = causal_curves.significant([curve.p_value for _, curve in every])
     judged: dict[int, list[Curve]] = {line: [] for line in curves}
     for (line, curve), is_significant in zip(every, are_significant, strict=True):
@@ -298,7 +298,7 @@ def _judged(data: Data, curves: dict[int, list[tuple[Curve, float]]]) -> dict[in
         judged[line].append(
             replace(curve, shape=shape, significant=is_finding, needs_s=None if known or blind else curve.needs_s)
         )
-    return {line: tuple(mine) for line, mine in judged.items()}
+    return {line: tuple(of_line) for line, of_line in judged.items()}
 
 
 def _shape(curve: Curve, is_finding: bool) -> Shape:
@@ -322,11 +322,11 @@ def _ranked(
     for number, facts in data.lines.items():
         cpu_pct = 100 * facts["cpu_ns"] / max(cpu_ns, 1)
         blocked_pct = 100 * facts["blocked_ns"] / max(data.recorded_ns, 1)
-        mine = curves.get(number, ())
-        if mine or max(cpu_pct, blocked_pct) >= _FLAT_PCT:
+        of_line = curves.get(number, ())
+        if of_line or max(cpu_pct, blocked_pct) >= _FLAT_PCT:
             experiments = int((use & (data.columns["line"] == number)).sum())
             share = shares.get(number, phases.Share()).value
-            lines.append(_line(facts, cpu_pct, blocked_pct, mine, experiments, share))
+            lines.append(_line(facts, cpu_pct, blocked_pct, of_line, experiments, share))
     return tuple(sorted(lines, key=_rank))
 
 

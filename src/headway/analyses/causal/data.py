@@ -202,14 +202,14 @@ def latency(
     visits, time_ns = np.zeros(len(order)), np.zeros(len(order))
     before = grown = left_out = 0
     for run in np.unique(rows["run"]).tolist():
-        mine = {key: values[rows["run"] == run] for key, values in rows.items()}
-        at = np.array([order.get((run, each), -1) for each in mine["experiment"].tolist()])
-        mine, at = {key: values[at >= 0] for key, values in mine.items()}, at[at >= 0]
+        of_run = {key: values[rows["run"] == run] for key, values in rows.items()}
+        at = np.array([order.get((run, each), -1) for each in of_run["experiment"].tolist()])
+        of_run, at = {key: values[at >= 0] for key, values in of_run.items()}, at[at >= 0]
         if not len(at):
             continue
-        begin = mine["in_flight_begin"]
+        begin = of_run["in_flight_begin"]
         effective_ns = columns["effective_ns"][at].astype(float)
-        found = in_flight(mine["begun"], mine["ended"], begin, mine["in_flight_ns"], effective_ns)
+        found = in_flight(of_run["begun"], of_run["ended"], begin, of_run["in_flight_ns"], effective_ns)
         visits[at], time_ns[at] = found.visits, found.time_ns
         third = max(len(at) // 3, 1)
         before, left_out = before + found.missing, left_out + int((~found.is_possible).sum())

@@ -122,15 +122,15 @@ def warm_up(data: Data, measured: Measured, use: NDArray[np.bool_]) -> NDArray[n
         return dropped
     columns = data.columns
     for run in data.runs.tolist():
-        mine = (columns["run"] == run) & use
-        rows = np.flatnonzero(mine & (columns["speedup_pct"] == 0))
+        is_of_run = (columns["run"] == run) & use
+        rows = np.flatnonzero(is_of_run & (columns["speedup_pct"] == 0))
         cut = _cut(measured.visits[rows], measured.time_ns[rows])
         if cut is None or not len(rows):
             continue
-        begin = columns["start_ns"][np.flatnonzero(mine)[0]]
+        begin = columns["start_ns"][np.flatnonzero(is_of_run)[0]]
         until = columns["start_ns"][rows[cut]]
         if until - begin <= WARM_UP_NS:
-            dropped |= mine & (columns["start_ns"] < until)
+            dropped |= is_of_run & (columns["start_ns"] < until)
     return dropped
 
 

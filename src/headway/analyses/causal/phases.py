@@ -57,23 +57,23 @@ def _span_ns(data: Data) -> float:
     columns = data.columns
     ends = columns["start_ns"] + columns["dur_ns"]
     rows = [columns["run"] == run for run in set(columns["run"].tolist())]
-    return float(sum(int(ends[mine].max() - columns["start_ns"][mine].min()) for mine in rows))
+    return float(sum(int(ends[of_run].max() - columns["start_ns"][of_run].min()) for of_run in rows))
 
 
 def share(data: Data, line: int, use: NDArray[np.bool_], plain_ns: Floats, whole_ns: float) -> Share:
     """Return the share for one line; `use` selects the experiments that count."""
     import numpy as np
 
-    mine = np.flatnonzero((data.columns["line"] == line) & use)
-    hits, times = data.columns["all_hits_ns"][mine].astype(float), plain_ns[mine]
+    of_line = np.flatnonzero((data.columns["line"] == line) & use)
+    hits, times = data.columns["all_hits_ns"][of_line].astype(float), plain_ns[of_line]
     facts = data.lines.get(line)
     if facts is None or facts["cpu_ns"] + facts["blocked_ns"] <= 0:  # no samples of its own: a lock, the collector
         return Share()
-    if len(mine) < 2 or hits.sum() <= 0 or whole_ns <= 0:
+    if len(of_line) < 2 or hits.sum() <= 0 or whole_ns <= 0:
         return Share()
     rate = hits.sum() / times.sum()
     found = (facts["cpu_ns"] + facts["blocked_ns"]) / whole_ns / rate
-    error = float(np.sqrt(((hits - rate * times) ** 2).sum() * len(mine) / (len(mine) - 1)) / hits.sum())
+    error = float(np.sqrt(((hits - rate * times) ** 2).sum() * len(of_line) / (len(of_line) - 1)) / hits.sum())
     if found * (1 + _SURE * error) >= WHOLE:
         return Share()
     return Share(float(found), error)

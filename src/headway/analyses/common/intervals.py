@@ -55,9 +55,9 @@ class Spans:
 
     def __and__(self, other: Spans) -> Spans:
         """Return the intersection of both sets."""
-        mine, theirs = pairs(*reached(other.start, other.end, self.start, self.end))
-        start = np.maximum(self.start[mine], other.start[theirs])
-        return Spans(start, np.minimum(self.end[mine], other.end[theirs]))
+        ours, theirs = pairs(*reached(other.start, other.end, self.start, self.end))
+        start = np.maximum(self.start[ours], other.start[theirs])
+        return Spans(start, np.minimum(self.end[ours], other.end[theirs]))
 
     def __or__(self, other: Spans) -> Spans:
         """Return the union of both sets."""

@@ -182,8 +182,8 @@ def _row(rows: Sequence[Row | None], events: Sequence[_Names], why_missing: str)
     missing = Figure(None, None, None, why_missing)
     counts: dict[str, list[Figure]] = {}
     ratios: dict[str, list[Figure]] = {}
-    for row, (mine, metrics) in zip(rows, events, strict=True):
-        for event in mine:
+    for row, (of_row, metrics) in zip(rows, events, strict=True):
+        for event in of_row:
             counts.setdefault(event, []).append(missing if row is None else row.counts.get(event, missing))
         for name in metrics:
             ratios.setdefault(name, []).append(missing if row is None else row.metrics.get(name, missing))
@@ -221,8 +221,8 @@ def _alignment(maps: Sequence[Mapping[Key, Row]], totals: Sequence[Row], events:
     ran = math.fsum(row.cpu_ns for each in maps for row in each.values())
     alone = math.fsum(row.cpu_ns for each in maps for key, row in each.items() if key in others)
     seen: dict[str, list[float]] = {}
-    for total, (mine, _) in zip(totals, events, strict=True):
-        for event in mine:
+    for total, (of_row, _) in zip(totals, events, strict=True):
+        for event in of_row:
             if (value := total.counts[event].value) is not None:
                 seen.setdefault(event, []).append(value)
     return Alignment(

@@ -92,9 +92,9 @@ class Columns:
 def _formulas(layout: Layout, of_set: str | None) -> Iterator[_Formula]:
     places = iter(range(len(layout.events)))
     for group in layout.groups:
-        mine = {plain_name(event): next(places) for event in group.events}
+        place_of = {plain_name(event): next(places) for event in group.events}
         for metric in metrics.metrics_of(group.events, of_set):
-            yield _Formula(metric, {name: mine[name] for name in metric.events})
+            yield _Formula(metric, {name: place_of[name] for name in metric.events})
 
 
 def imbalances(sums: Sums, is_app: NDArray[np.bool_], layout: Layout) -> dict[str, Imbalance]:

@@ -174,14 +174,14 @@ class Cells:
 
     def of(self, key: int, place: int, group: int) -> tuple[Ints, Floats, Floats]:
         """Return one key's counts over time: its blocks, what one counter counted in each, and how long its group did, ns."""
-        mine = slice(*np.searchsorted(self._key, (key, key + 1)).tolist())
-        return self._block[mine], self._counts[mine, place], self._did[mine, group]
+        of_key = slice(*np.searchsorted(self._key, (key, key + 1)).tolist())
+        return self._block[of_key], self._counts[of_key, place], self._did[of_key, group]
 
     def scaled(self, key: int, place: int, group: int) -> tuple[list[int], list[float], list[float], list[float]]:
         """Return one key's counts over time as lists: blocks, counts, how long the group counted, and was to count, in ns."""
         block, counts, did_ns = self.of(key, place, group)
-        mine = slice(*np.searchsorted(self._key, (key, key + 1)).tolist())
-        return block.tolist(), counts.tolist(), did_ns.tolist(), self._could[mine].tolist()
+        of_key = slice(*np.searchsorted(self._key, (key, key + 1)).tolist())
+        return block.tolist(), counts.tolist(), did_ns.tolist(), self._could[of_key].tolist()
 
     def spread(self, place: int, group: int) -> tuple[Floats, Floats]:
         """Return in how many blocks each key's group counted, and the squared deviations from its mean rate, summed up."""

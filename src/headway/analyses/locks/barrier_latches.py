@@ -44,8 +44,8 @@ def with_gates(data: LockData, sites: Sites) -> Sites:
 def _overlap(blocks: Blocks, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of some blocks share a moment with another of them on the same object (a thread has one at a time)."""
     order = np.lexsort((blocks.began[rows], blocks.blocker[rows]))
-    mine = rows[order]
-    of, start, end = blocks.blocker[mine], blocks.began[mine], blocks.full[mine]
+    ordered = rows[order]
+    of, start, end = blocks.blocker[ordered], blocks.began[ordered], blocks.full[ordered]
     # The latest end so far of each object: objects are laid out one behind the other on a common axis.
     low, length = int(start.min()), int(end.max() - start.min()) + 1
     _, number = np.unique(of, return_inverse=True)

@@ -110,11 +110,11 @@ def _lost_by_block(data: LockData, start: Ints, end: Ints, cores: int) -> Floats
         inside = [each.between(since, until) for each in edges]
         if not any(len(each) for each in inside) and not _waiting(edges, np.array([since]))[0]:
             continue
-        mine = chunk.where(is_ours[np.clip(chunk.thread, -1, len(is_ours) - 1)])
-        ready = mine.where(is_app[np.clip(mine.thread, -1, len(is_app) - 1)] & (mine.woken < mine.start))
-        times = [mine.start, mine.end, ready.woken, ready.start, *claims.changes(since, until), *inside]
+        slices = chunk.where(is_ours[np.clip(chunk.thread, -1, len(is_ours) - 1)])
+        ready = slices.where(is_app[np.clip(slices.thread, -1, len(is_app) - 1)] & (slices.woken < slices.start))
+        times = [slices.start, slices.end, ready.woken, ready.start, *claims.changes(since, until), *inside]
         time = distinct(np.clip(np.concatenate([*times, np.array([since, until])]), since, until))
-        room = cores - _level(time, mine.start, mine.end)
+        room = cores - _level(time, slices.start, slices.end)
         idle = claims.idle(time, room, _level(time, ready.woken, ready.start))
         waiting = _waiting(edges, time)
         rate = np.where(waiting > 0, np.minimum(1.0, idle / np.maximum(waiting, 1)), 0.0)
@@ -221,8 +221,8 @@ class _Claims:
         spans = other_processes.spans(recording, known_cpus(recording) or 1)
         found = [steps(*_others(recording, window))]
         for codes in ((other_processes.LOST,), _STOPS):
-            mine = np.isin(spans["code"], codes)
-            found.append(steps(*(spans[name][mine] for name in ("start_ns", "end_ns", "weight"))))
+            in_state = np.isin(spans["code"], codes)
+            found.append(steps(*(spans[name][in_state] for name in ("start_ns", "end_ns", "weight"))))
         return cls(*found)
 
     def changes(self, since: int, until: int) -> tuple[Ints, ...]:

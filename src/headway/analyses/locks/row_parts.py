@@ -69,14 +69,14 @@ def sites_of_groups(
     if not len(blocks):
         return [((), 0)] * groups
     order = np.lexsort((sites.stack[blocks], place))
-    mine, group = blocks[order], place[order]
-    stack = sites.stack[mine]
+    ordered, group = blocks[order], place[order]
+    stack = sites.stack[ordered]
     starts = _starts(group, stack)
-    ends = np.append(starts[1:], len(mine))
-    waited = np.add.reduceat((data.blocks.end - data.blocks.start)[mine], starts)
-    taken = np.add.reduceat(sites.taken[mine].astype(np.int64), starts)
-    waits = np.add.reduceat(data.blocks.waits.begins[mine].astype(np.int64), starts)
-    times, rule, of_group = waits, sites.rule[mine[ends - 1]], group[starts]
+    ends = np.append(starts[1:], len(ordered))
+    waited = np.add.reduceat((data.blocks.end - data.blocks.start)[ordered], starts)
+    taken = np.add.reduceat(sites.taken[ordered].astype(np.int64), starts)
+    waits = np.add.reduceat(data.blocks.waits.begins[ordered].astype(np.int64), starts)
+    times, rule, of_group = waits, sites.rule[ordered[ends - 1]], group[starts]
     share = _shares(of_group, waited, times, groups)
     order = np.lexsort((-times, -waited, of_group))
     columns = (stack[starts], share, waited, times, taken, rule)
@@ -167,24 +167,24 @@ class _Holders:
         if not len(known):
             return cls(data, np.zeros(0, np.int64), [], [], [], {})
         by_holder = known[np.lexsort((found.holder[rows[known]], place[known]))]
-        mine, group = rows[by_holder], place[by_holder]
-        starts = _starts(group, found.holder[mine])
-        number = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(mine))))
+        ordered, group = rows[by_holder], place[by_holder]
+        starts = _starts(group, found.holder[ordered])
+        number = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ordered))))
         doing = np.zeros((len(starts), len(DOING)), dtype=np.int64)
-        np.add.at(doing, (number, found.state[mine]), found.ns[mine])
-        seen = found.seen_by[mine]
+        np.add.at(doing, (number, found.state[ordered]), found.ns[ordered])
+        seen = found.seen_by[ordered]
         seen_by = np.bitwise_or.reduceat(np.where(seen >= 0, 1 << np.maximum(seen, 0), 0), starts)
         # Equal ones in the order in which the rows tell of them.
         order = np.lexsort((by_holder[starts], -doing.sum(axis=1), group[starts]))
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         others: dict[int, dict[int, int]] = {}
-        blocked = np.flatnonzero(found.state[mine] == BLOCKED)
-        columns = (rank[number[blocked]], found.lock[mine[blocked]], found.ns[mine[blocked]])
+        blocked = np.flatnonzero(found.state[ordered] == BLOCKED)
+        columns = (rank[number[blocked]], found.lock[ordered[blocked]], found.ns[ordered[blocked]])
         for holder, lock, ns in zip(*(column.tolist() for column in columns), strict=True):
             its = others.setdefault(holder, {})
             its[lock] = its.get(lock, 0) + ns
-        thread = found.holder[mine[starts]][order].tolist()
+        thread = found.holder[ordered[starts]][order].tolist()
         return cls(data, group[starts][order], thread, seen_by[order].tolist(), doing[order].tolist(), others)
 
     def holder(self, i: int, total_ns: int) -> Holder:

@@ -210,10 +210,10 @@ class Rows:
         several = np.zeros(groups.count, dtype=bool)
         several[groups.group[found[groups.group] != self.sites.rule]] = True
         several_of = np.flatnonzero(several)
-        mine = np.flatnonzero(several[groups.group])
-        row = np.searchsorted(several_of, groups.group[mine])
-        weight = (blocks.end - blocks.start)[mine] + 1e-3
-        flat = np.bincount(row * rules + self.sites.rule[mine], weights=weight, minlength=len(several_of) * rules)
+        of_several = np.flatnonzero(several[groups.group])
+        row = np.searchsorted(several_of, groups.group[of_several])
+        weight = (blocks.end - blocks.start)[of_several] + 1e-3
+        flat = np.bincount(row * rules + self.sites.rule[of_several], weights=weight, minlength=len(several_of) * rules)
         times = flat.reshape(len(several_of), rules)
         if len(several_of):
             found[several_of] = times.argmax(axis=1)
@@ -380,8 +380,8 @@ class Rows:
         wait, hold = of.wait, of.true_hold
         if wait is None or hold is None or wait.count < LEAST_WAITS:
             return ()
-        blocks, mine = self.data.blocks, self._order[0][of.first_block : of.end_block]
-        woken = mine[(blocks.waking[mine] >= 0) & ~blocks.is_open[mine]]
+        blocks, of_lock = self.data.blocks, self._order[0][of.first_block : of.end_block]
+        woken = of_lock[(blocks.waking[of_lock] >= 0) & ~blocks.is_open[of_lock]]
         latency = np.sort(blocks.full[woken] - blocks.waking[woken])
         return patterns(
             waits=wait.count,

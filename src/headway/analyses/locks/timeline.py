@@ -41,8 +41,8 @@ def waiters_over_time(recording: Recording, rows: Sequence[Sequence[int]], bins:
     edges = np.linspace(0, end_ns - origin, bins + 1)
     found = []
     for number in range(len(rows)):
-        mine = row == number
-        before = _sum_below(stop[mine], edges) - _sum_below(start[mine], edges)
+        of_row = row == number
+        before = _sum_below(stop[of_row], edges) - _sum_below(start[of_row], edges)
         found.append(np.diff(before) / np.diff(edges))
     return found
 

@@ -63,10 +63,14 @@ def refused_gain_text(reason: str) -> str:
 
 
 def others_sentence(account: Account) -> str:
-    """Return whose the cores were, if not the program's: then all else is about a machine that was busy with others; else ''."""
+    """Return whose the cores were, if not the program's: then all else is about a machine that was busy with others; else ''.
+
+    Who has the cores while the program waits for work from outside takes nothing from it.
+    """
     others = account.other_processes_ns or 0
     used = sum(account.used_ns.values())
-    if others <= max(used, account.lost_ns, account.stolen_ns or 0):
+    meanwhile = others * (1 - account.outside_ns / (account.wall_ns or 1))
+    if meanwhile <= max(used, account.lost_ns, account.stolen_ns or 0):
         return ""
     total = account.core_ns or 1
     text = f"Other processes had the cores for {percent(others / total)} of the core time, the program for"

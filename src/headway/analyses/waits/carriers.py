@@ -37,15 +37,15 @@ def without_carrier(data: LockData, block: Ints, start: Ints, end: Ints) -> tupl
     rows = data.recording.query("SELECT DISTINCT pid FROM thread WHERE kind = 'carrier'").fetchall()
     process = data.blockers.pid[data.blocks.blocker[block]]
     rows_of, begins, ends = [block[:0]], [start[:0]], [end[:0]]
-    for pid, mine in places_of(process):
+    for pid, of_process in places_of(process):
         if (pid,) not in rows:
             continue
-        span = int(start[mine].min()), int(end[mine].max())
+        span = int(start[of_process].min()), int(end[of_process].max())
         taken = Spans.single(*span) - _some_idle(data, pid, span)
-        row, at = pairs(*reached(taken.start, taken.end, start[mine], end[mine]))
-        rows_of.append(block[mine[row]])
-        begins.append(np.maximum(start[mine[row]], taken.start[at]))
-        ends.append(np.minimum(end[mine[row]], taken.end[at]))
+        row, at = pairs(*reached(taken.start, taken.end, start[of_process], end[of_process]))
+        rows_of.append(block[of_process[row]])
+        begins.append(np.maximum(start[of_process[row]], taken.start[at]))
+        ends.append(np.minimum(end[of_process[row]], taken.end[at]))
     return np.concatenate(rows_of), np.concatenate(begins), np.concatenate(ends)
 
 
@@ -85,10 +85,10 @@ def freed_by(data: LockData, block: Ints, start: Ints, end: Ints) -> tuple[Ints,
     waiting = data.blockers.pid[blocks.blocker[block]]
     for pid, rows in places_of(waiting):
         rows = rows[np.argsort(end[rows], kind="stable")]
-        mine = leaving[process == pid]
-        for row, at in zip(rows.tolist(), _last_left(blocks.began[mine], start[rows], end[rows]), strict=True):
+        of_process = leaving[process == pid]
+        for row, at in zip(rows.tolist(), _last_left(blocks.began[of_process], start[rows], end[rows]), strict=True):
             if at >= 0:
-                thread[row], left_ns[row] = blocks.thread[mine[at]], blocks.began[mine[at]]
+                thread[row], left_ns[row] = blocks.thread[of_process[at]], blocks.began[of_process[at]]
     return thread, left_ns
 
 

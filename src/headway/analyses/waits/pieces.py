@@ -239,11 +239,11 @@ def _after_carriers(data: LockData, pieces: _Pieces, unmounted: _Pieces) -> _Pie
     for process, places in places_of(waiting):
         if process not in asleep_in:
             continue
-        mine = _rows(pieces, asleep_in[process])
+        of_process = _rows(pieces, asleep_in[process])
         needed = Spans.of(unmounted.start[places], unmounted.end[places])
-        among = _within(mine, needed)
+        among = _within(of_process, needed)
         parts.append(dataclasses.replace(among, directed=np.zeros(len(among.block), np.int64)))
-        parts.append(_within(mine, Spans.single(int(mine.start.min()), int(mine.end.max())) - needed))
+        parts.append(_within(of_process, Spans.single(int(of_process.start.min()), int(of_process.end.max())) - needed))
     return _joined(parts)
 
 

@@ -116,8 +116,8 @@ def targets_of(data: LockData, sites: Sites, cause: Ints, key: Ints) -> Ints:
     found = mounted(data, target[carried], np.where(blocks.waking >= 0, blocks.waking, blocks.full)[carried])
     target[carried] = np.where(found >= 0, found, target[carried])
     for one in (FULL, STARVED):
-        mine = np.flatnonzero(cause == CODE[one])
-        target[mine] = other_side(data, mine)
+        of_cause = np.flatnonzero(cause == CODE[one])
+        target[of_cause] = other_side(data, of_cause)
     return np.where(target == blocks.thread, -1, target)
 
 

@@ -138,17 +138,17 @@ def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> Balanc
     of_thread = dict(places_of(steps["thread"]))
     parts = overlaps = 0
     for stage in stages:
-        mine = [_overlap(steps, waits, of_thread[each], stage) for each in stage.threads if each in of_thread]
-        overlaps += sum(len(rows) for rows, _, _ in mine)
+        of_stage = [_overlap(steps, waits, of_thread[each], stage) for each in stage.threads if each in of_thread]
+        overlaps += sum(len(rows) for rows, _, _ in of_stage)
         if overlaps > _MOST_OVERLAPS:
             raise _TooManyParts
-        lengths = np.array([float((run + wait).sum()) for _, run, wait in mine])
+        lengths = np.array([float((run + wait).sum()) for _, run, wait in of_stage])
         is_part = lengths >= max(LEAST_PART * lengths.max(initial=0), 1)
         if is_part.sum() < 2:
             continue
         mean = lengths[is_part].mean()
         for i in np.flatnonzero(is_part).tolist():
-            rows, run, wait = mine[i]
+            rows, run, wait = of_stage[i]
             more = mean / lengths[i] - 1
             more_work[rows] += more * run / np.maximum(steps["work_ns"][rows], 1)
             more_wait[rows] += more * wait / np.maximum(waits[rows], 1)
@@ -160,11 +160,11 @@ def balanced_steps(steps: Mapping[str, Ints], stages: Sequence[Stage]) -> Balanc
     )
 
 
-def _overlap(steps: Mapping[str, Ints], waits: Ints, mine: Ints, stage: Stage) -> tuple[Ints, Floats, Floats]:
+def _overlap(steps: Mapping[str, Ints], waits: Ints, of_thread: Ints, stage: Stage) -> tuple[Ints, Floats, Floats]:
     """Return the steps of one thread that overlap a stage, and how much each computes and waits in it of its own accord."""
-    low = np.searchsorted(steps["end_ns"][mine], stage.from_ns, side="right")
-    high = np.searchsorted(steps["begin_ns"][mine], stage.to_ns)
-    rows = mine[low:high]
+    low = np.searchsorted(steps["end_ns"][of_thread], stage.from_ns, side="right")
+    high = np.searchsorted(steps["begin_ns"][of_thread], stage.to_ns)
+    rows = of_thread[low:high]
 
     def inside(begin: Ints, end: Ints) -> Floats:
         length = np.minimum(end, stage.to_ns) - np.maximum(begin, stage.from_ns)
@@ -267,14 +267,14 @@ class _Groups:
 def _barrier_stages(joins: _Joins, threads: PathThreadTable, first_ns: int) -> list[Stage]:
     """Return the stages between two times at which the last thread came: who waits since before then belongs to it."""
     found: list[Stage] = []
-    begin, mine, ended = 0, set[int](), -1
+    begin, members, ended = 0, set[int](), -1
     rows = zip(*(getattr(joins, name).tolist() for name in ("thread", "began", "ended", "waker")), strict=True)
     trips: list[tuple[int, set[int]]] = []
     for thread, began, end, waker in rows:
         if ended < 0 or began >= ended:
-            ended, mine = end, set()
-            trips.append((end, mine))
-        mine.update(each for each in (thread, waker) if 0 <= each < len(threads))  # of lost ones nothing is known
+            ended, members = end, set()
+            trips.append((end, members))
+        members.update(each for each in (thread, waker) if 0 <= each < len(threads))  # of lost ones nothing is known
     for end, among in trips:
         born = [int(threads.birth_ns[each]) for each in among]
         begin = begin or max([first_ns, *born])
@@ -307,12 +307,12 @@ def _join_stages(
         before = end
 
 
-def _first_run(steps: Mapping[str, Ints], mine: Ints | None, after_ns: int) -> int:
+def _first_run(steps: Mapping[str, Ints], of_thread: Ints | None, after_ns: int) -> int:
     """Return when a thread first begins to run after a time, that time if it runs then; far away if it never does."""
-    if mine is None:
+    if of_thread is None:
         return 1 << 62
-    at = int(np.searchsorted(steps["end_ns"][mine], after_ns, side="right"))
-    return max(int(steps["start_ns"][mine[at]]), after_ns) if at < len(mine) else 1 << 62
+    at = int(np.searchsorted(steps["end_ns"][of_thread], after_ns, side="right"))
+    return max(int(steps["start_ns"][of_thread[at]]), after_ns) if at < len(of_thread) else 1 << 62
 
 
 def _is_forked(data: LockData, stack: int) -> bool:

@@ -170,24 +170,24 @@ def _by_step(
     size = len(steps["step"])
     inside_ns, unread_ns = np.zeros((len(inside), size)), np.zeros(size)
     of_thread = dict(places_of(samples["thread"]))
-    for thread, mine in places_of(steps["thread"].astype(np.int64)):
-        work = steps["work_ns"][mine].astype(np.float64)
+    for thread, rows in places_of(steps["thread"].astype(np.int64)):
+        work = steps["work_ns"][rows].astype(np.float64)
         done = np.concatenate([[0.0], np.cumsum(work)])
         taken = of_thread.get(thread, np.zeros(0, np.int64))
-        at = _executed(steps, mine, done, samples["ns"][taken])
+        at = _executed(steps, rows, done, samples["ns"][taken])
         lengths = np.diff(at, prepend=0.0)
         knots = np.concatenate([[0.0], at])
         for row, flags in enumerate(inside):
             sums = np.concatenate([[0.0], np.cumsum(lengths * flags[taken])])
-            inside_ns[row, mine] = np.diff(np.interp(done, knots, sums))
+            inside_ns[row, rows] = np.diff(np.interp(done, knots, sums))
         sums = np.concatenate([[0.0], np.cumsum(lengths * unread[taken])])
-        unread_ns[mine] = np.diff(np.interp(done, knots, sums) + np.maximum(done - knots[-1], 0))
+        unread_ns[rows] = np.diff(np.interp(done, knots, sums) + np.maximum(done - knots[-1], 0))
     return inside_ns, unread_ns
 
 
-def _executed(steps: Mapping[str, Ints], mine: Ints, done: Floats, ns: Ints) -> Floats:
+def _executed(steps: Mapping[str, Ints], of_thread: Ints, done: Floats, ns: Ints) -> Floats:
     """Return how much a thread had executed at some times, in order."""
-    start, end = steps["start_ns"][mine], steps["end_ns"][mine]
+    start, end = steps["start_ns"][of_thread], steps["end_ns"][of_thread]
     step = np.maximum(np.searchsorted(start, ns, side="right") - 1, 0)
     ran = np.clip(ns - start[step], 0, end[step] - start[step]) / np.maximum(end[step] - start[step], 1)
     return np.maximum.accumulate(done[step] + ran * (done[step + 1] - done[step])) if len(ns) else np.zeros(0)

@@ -157,12 +157,12 @@ def pools_of(recording: Recording, threads: PathThreadTable) -> list[Pool]:
     others = _stacks_of_others(data, set(sites.stack[rows].tolist()))
     found = []
     for blocker, of in places_of(data.blocks.blocker[rows].astype(np.int64)):
-        mine = rows[of]
-        workers = sorted(set(data.blocks.thread[mine].tolist()))
+        of_pool = rows[of]
+        workers = sorted(set(data.blocks.thread[of_pool].tolist()))
         name = stem(threads.names[workers[0]])
         queue = _queue_name(data, blocker)
-        is_other = _is_other(data, blocker) or not others.isdisjoint(sites.stack[mine].tolist())
-        is_fixed = bool(np.all(sites.rule[mine] == _RULE["pool-worker"])) and not is_other
+        is_other = _is_other(data, blocker) or not others.isdisjoint(sites.stack[of_pool].tolist())
+        is_fixed = bool(np.all(sites.rule[of_pool] == _RULE["pool-worker"])) and not is_other
         found.append(Pool(name, queue, blocker, tuple(workers), is_fixed))
     found += _without_waits(data, sites, threads, {each.name for each in found})
     names, alike = Counter(each.name for each in found), called_alike(threads, {Kind.APP.value})
@@ -224,9 +224,9 @@ def _with_busy(pool: Pool, threads: PathThreadTable, alike: Mapping[tuple[int, s
 
 def most_at_once(pool: Pool, threads: PathThreadTable) -> int:
     """Return how many workers a pool had at the same time."""
-    mine = list(pool.workers)
-    times = np.concatenate([threads.birth_ns[mine], threads.end_ns[mine]])
-    change = np.repeat([1, -1], len(mine))
+    workers = list(pool.workers)
+    times = np.concatenate([threads.birth_ns[workers], threads.end_ns[workers]])
+    change = np.repeat([1, -1], len(workers))
     return int(np.cumsum(change[np.lexsort((change, times))]).max())
 
 
@@ -292,8 +292,8 @@ def _stretches(
     none = np.zeros(0, np.int64)
     rows: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
     for worker in pool.workers:
-        mine = idle_of.get(worker, none)
-        began, middle, over = idle.began_ns[mine], idle.middle_ns[mine], idle.ended_ns[mine]
+        of_worker = idle_of.get(worker, none)
+        began, middle, over = idle.began_ns[of_worker], idle.middle_ns[of_worker], idle.ended_ns[of_worker]
         first = max(int(threads.birth_ns[worker]), window_ns[0])
         last = max(min(int(threads.end_ns[worker]), window_ns[1]), first)
         done = np.sort(ended.waking_ns[ended_by.get(worker, none)]) + _LATE_NS
@@ -312,9 +312,9 @@ def _stretches(
 
 def _busy(pool: Pool, threads: PathThreadTable, idle: RecordedWaits, window_ns: tuple[int, int]) -> tuple[Ints, Ints]:
     """Return from when until when all workers had been started, and none waited for a task: then tasks may queue."""
-    mine = list(pool.workers)
+    workers = list(pool.workers)
     ended = np.where(idle.waking_ns >= 0, np.minimum(idle.waking_ns, idle.ended_ns), idle.ended_ns)
-    births = np.maximum(threads.birth_ns[mine], window_ns[0])
+    births = np.maximum(threads.birth_ns[workers], window_ns[0])
     starts_at = np.sort(births)[most_at_once(pool, threads) - 1]
     times = np.concatenate([idle.began_ns, ended, [starts_at]])
     change = np.concatenate([np.ones(len(ended), np.int64), np.full(len(ended), -1), [0]])
@@ -346,11 +346,11 @@ def _submissions(
     known = {each for each in (*started_by, *idle.waker.tolist()) if 0 <= each < len(threads)} - set(pool.workers)
     submitter, latest = np.full(len(begin), -1), begin.copy()
     for at, each in enumerate(sorted(known)[:_MOST_SUBMITTERS]):
-        mine = results.where(results.thread == each)
-        first = _first_of_chain(mine)
-        before = np.searchsorted(mine.began_ns, begin) - 1
+        of_thread = results.where(results.thread == each)
+        first = _first_of_chain(of_thread)
+        before = np.searchsorted(of_thread.began_ns, begin) - 1
         there = np.maximum(before, 0)
-        is_waiting = (before >= 0) & (np.append(mine.ended_ns, 0)[there] >= begin - _LOOK_NS)
+        is_waiting = (before >= 0) & (np.append(of_thread.ended_ns, 0)[there] >= begin - _LOOK_NS)
         since = np.where(is_waiting, np.append(first, 0)[there], begin)
         is_later = (since > latest) | (submitter < 0) if at else np.ones(len(begin), bool)
         submitter, latest = np.where(is_later, each, submitter), np.where(is_later, since, latest)

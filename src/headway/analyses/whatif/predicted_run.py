@@ -169,12 +169,14 @@ class PredictedRuns:
     def _speaker(self, pid: int, *, is_pause: bool) -> int:
         """Return the thread whose progress says when a phase of a JVM is: of pauses the one that carries them out."""
         threads = self._run.threads
-        mine = threads.by_process.get(pid, _NONE).tolist()
+        of_process = threads.by_process.get(pid, _NONE).tolist()
         if is_pause:
-            return next((i for i in mine if threads.kinds[i] == Kind.VM.value and threads.names[i] == "VM Thread"), -1)
-        if self._main in mine:
+            return next(
+                (i for i in of_process if threads.kinds[i] == Kind.VM.value and threads.names[i] == "VM Thread"), -1
+            )
+        if self._main in of_process:
             return self._main
-        return next((i for i in mine if threads.names[i] == "main"), self._main)
+        return next((i for i in of_process if threads.names[i] == "main"), self._main)
 
     @cached_property
     def _speakers(self) -> NDArray[np.int32]:
@@ -247,8 +249,8 @@ class PredictedRuns:
             return np.zeros(0, np.int32), _NONE
         number = np.full(len(waits.data.blockers) + 1, -1, np.int64)
         number[locks.rows] = np.arange(len(locks))
-        mine = np.flatnonzero(waits.cause == CODE[LOCK])
-        return waits.key[mine], number[waits.data.blocks.blocker[waits.block[mine]]]
+        for_locks = np.flatnonzero(waits.cause == CODE[LOCK])
+        return waits.key[for_locks], number[waits.data.blocks.blocker[waits.block[for_locks]]]
 
     def _segment(
         self, timeline: PredictedTimeline, slices: Columns, waits: Columns, *, most_idle: float = math.inf
@@ -297,8 +299,8 @@ class PredictedRuns:
 
     def _locks(self, waits: Columns) -> tuple[WaitedLock, ...]:
         """Return the locks that threads wait for longest, all added up."""
-        mine = np.flatnonzero((waits["cause"] == CODE[LOCK]) & (waits["key"] >= 0))
-        key, length = waits["key"][mine], (waits["end_ns"] - waits["start_ns"])[mine]
+        for_locks = np.flatnonzero((waits["cause"] == CODE[LOCK]) & (waits["key"] >= 0))
+        key, length = waits["key"][for_locks], (waits["end_ns"] - waits["start_ns"])[for_locks]
         total = np.bincount(key, weights=length)
         longest = [each for each in np.argsort(-total, kind="stable")[:MOST_LOCKS].tolist() if total[each] > 0]
         times = np.bincount(key)

@@ -68,8 +68,8 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
     """
     queues = _full_queues(recording)
     found = [_steps_in(recording, queues.data, queues.called(each.queue), steps, each) for each in changes]
-    for each, mine in zip(changes, found, strict=True):
-        if not len(mine):
+    for each, of_change in zip(changes, found, strict=True):
+        if not len(of_change):
             raise HeadwayError(
                 "HW884", path=recording.path, queue=each.queue, there=_others(recording, queues, steps, each)
             )

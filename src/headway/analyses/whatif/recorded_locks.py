@@ -137,7 +137,7 @@ def _acquisitions(
     is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
     waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
     holds, of_hold = data.holds, number[data.holds.blocker]
-    mine = np.flatnonzero(of_hold >= 0)
+    of_chosen = np.flatnonzero(of_hold >= 0)
     return interruptible(
         _native.LockAcquisitions,
         lock=number_with_waits[chosen.blocker].astype(np.int32),
@@ -149,10 +149,10 @@ def _acquisitions(
         waking_ns=waking,
         is_repark=chosen.is_repark.astype(np.uint8),
         is_monitor_wait=(chosen.kind == _WAIT).astype(np.uint8),
-        hold_lock=of_hold[mine].astype(np.int32),
-        hold_thread=holds.thread[mine].astype(np.int32),
-        hold_start_ns=holds.start[mine] + origin,
-        hold_end_ns=holds.end[mine] + origin,
+        hold_lock=of_hold[of_chosen].astype(np.int32),
+        hold_thread=holds.thread[of_chosen].astype(np.int32),
+        hold_start_ns=holds.start[of_chosen] + origin,
+        hold_end_ns=holds.end[of_chosen] + origin,
     )
 
 

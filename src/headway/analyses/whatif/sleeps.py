@@ -102,12 +102,12 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
     if share > MOST_WITHOUT_PLACE:
         raise HeadwayError("HW851", path=recording.path, share=percent(share), limit=percent(MOST_WITHOUT_PLACE))
     ns = np.where(sleeps.is_unknown, -1, asked[sleeps.place])
-    mine = np.flatnonzero(ns >= 0)
+    with_change = np.flatnonzero(ns >= 0)
     return ChangedSleeps(
-        sleeps.step[mine],
-        ns[mine],
-        sleeps.length_ns[mine],
-        sleeps.is_unsure[mine],
+        sleeps.step[with_change],
+        ns[with_change],
+        sleeps.length_ns[with_change],
+        sleeps.is_unsure[with_change],
         sleeps.step[sleeps.is_unknown],
         int(asked.max()),
     )
@@ -174,16 +174,16 @@ class _Places:
 
 def _sleeps(recording: Recording, steps: Mapping[str, Ints]) -> Sleeps:
     rows = np.flatnonzero(steps["is_sleep"])
-    mine = {name: np.asarray(column[rows], np.int64) for name, column in steps.items()}
+    columns = {name: np.asarray(column[rows], np.int64) for name, column in steps.items()}
     places, virtual = _Places(), set[str]()
     place = np.full(len(rows), -1, np.int64)
     if has_locks(recording):
-        _find_in_blocks(recording, mine, place, places, virtual)
+        _find_in_blocks(recording, columns, place, places, virtual)
     if recording.has("sample"):
-        _find_in_samples(recording, mine, place, places)
-    length_ns = mine["woken_ns"] - mine["begin_ns"]
+        _find_in_samples(recording, columns, place, places)
+    length_ns = columns["woken_ns"] - columns["begin_ns"]
     return Sleeps(
-        mine["step"], length_ns, place, tuple(places.number), frozenset(virtual), mine["is_unsure"].astype(bool)
+        columns["step"], length_ns, place, tuple(places.number), frozenset(virtual), columns["is_unsure"].astype(bool)
     )
 
 

@@ -24,12 +24,12 @@ def waiting_steps(steps: Mapping[str, Ints], thread: Ints, start_ns: Ints, end_n
     of_thread = dict(places_of(steps["thread"]))
     found = []
     for one, of in places_of(thread):
-        mine = of_thread.get(one)
-        if mine is None:
+        step_rows = of_thread.get(one)
+        if step_rows is None:
             continue
         order = of[np.argsort(start_ns[of], kind="stable")]
-        middle = (steps["begin_ns"][mine] + steps["woken_ns"][mine]) // 2
+        middle = (steps["begin_ns"][step_rows] + steps["woken_ns"][step_rows]) // 2
         at = np.searchsorted(start_ns[order], middle, side="right") - 1
         inside = (at >= 0) & (end_ns[order[np.maximum(at, 0)]] >= middle)
-        found.append(mine[inside & (steps["woken_ns"][mine] > steps["begin_ns"][mine])])
+        found.append(step_rows[inside & (steps["woken_ns"][step_rows] > steps["begin_ns"][step_rows])])
     return np.concatenate(found) if found else np.zeros(0, np.int64)

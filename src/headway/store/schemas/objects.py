@@ -122,8 +122,12 @@ _OF_ACCESSES = (
     ("{}_own", "of them those to objects that the thread allocated itself; null: owners are not recorded"),
     ("{}_shared", "to objects that another thread allocated"),
     ("{}_unknown_owner", "to objects of which it is not known who allocated them"),
-    ("{}_local", "to objects on the memory node of the thread's CPU: all where the machine has one node, else null"),
-    ("{}_remote", "to objects on another node: none where the machine has one node, else null"),
+    (
+        "{}_local",
+        "to objects on the memory node of the thread's CPU: all where the machine has one node, else estimated from samples "
+        "(access_node), null where there are none",
+    ),
+    ("{}_remote", "to objects on another node: none where the machine has one node, else estimated likewise"),
 )
 
 THREAD_OBJECTS = TableSchema(
@@ -158,7 +162,7 @@ THREAD_OBJECTS = TableSchema(
     ),
     sql=views.THREAD_OBJECTS,
     needs=("thread",),
-    needs_any=("allocation", "access", "access_owner"),
+    needs_any=("allocation", "access", "access_owner", "access_node"),
 )
 
 ACCESS_WRITER = TableSchema(

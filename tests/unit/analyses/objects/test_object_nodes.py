@@ -73,6 +73,19 @@ def test_pairs_of_thread_and_owner_and_of_nodes_have_their_samples(recorded: Rec
     assert between == {(0, 0): 60, (1, 0): 40, (0, 1): 30, (1, 1): 20, (1, None): 10}
 
 
+def test_the_published_table_has_local_and_remote_accesses_of_each_thread(recorded: Recording) -> None:
+    found = recorded.query("SELECT * FROM thread_objects")
+    names = [column[0] for column in found.description or ()]
+    rows = {row["java_id"]: row for row in (dict(zip(names, each, strict=True)) for each in found.fetchall())}
+    assert [rows[1][f"tuple_read_{where}"] for where in ("local", "remote")] == [60_000, 30_000]
+    assert [rows[21][f"tuple_write_{where}"] for where in ("local", "remote")] == [25_000, 0]
+    assert [rows[21][f"array_read_{where}"] for where in ("local", "remote")] == [0, 40_000]
+    assert [rows[21][f"tuple_read_{where}"] for where in ("local", "remote")] == [
+        None,
+        None,
+    ]  # nothing of it was sampled
+
+
 @pytest.mark.parametrize(("part", "of"), [(0, 1), (0, 500), (1, 3), (50, 100), (999, 1000), (7, 7)])
 def test_the_ends_of_an_interval_are_the_shares_that_are_just_as_likely_as_the_limit_allows(part: int, of: int) -> None:
     """Where the seen share is z standard deviations from the true one, by the score test."""

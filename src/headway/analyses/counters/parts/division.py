@@ -140,10 +140,10 @@ class Division:
         parts = []
         for number in range(len(PHASES)):
             inside = np.zeros(len(kinds), np.int64)
-            for pid, mine in rows:
+            for pid, of_process in rows:
                 measure = self._phases.get(pid, self._phases[-1])[number]
-                start = each.start_ns[mine]
-                inside[mine] = measure.until(start + each.running_ns[mine]) - measure.until(start)
+                start = each.start_ns[of_process]
+                inside[of_process] = measure.until(start + each.running_ns[of_process]) - measure.until(start)
             parts.append((np.where(kinds >= 0, number, -1), inside))
         return parts
 
@@ -161,8 +161,8 @@ def phases(recording: Recording, begin_ns: int, end_ns: int) -> dict[int, list[M
         left, measures = whole, []
         for kind in PHASES[1:]:
             both = np.array(kinds.get(kind, []), np.int64).reshape(-1, 2)
-            mine = Spans.of(both[:, 0], both[:, 1]) & left
-            left = left - mine
-            measures.append(Measure.length(mine))
+            of_kind = Spans.of(both[:, 0], both[:, 1]) & left
+            left = left - of_kind
+            measures.append(Measure.length(of_kind))
         by_pid[pid] = [Measure.length(left), *measures]
     return by_pid

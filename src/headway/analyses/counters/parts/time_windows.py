@@ -55,10 +55,10 @@ class TimeWindows:
         places = np.flatnonzero(is_counted)
         begin = each.start_ns[places]
         end = begin + each.running_ns[places]
-        mine, theirs = parts_of(*reached(self._start, self._end, begin, end), len(self._start), path)
-        inside = np.minimum(end[mine], self._end[theirs]) - np.maximum(begin[mine], self._start[theirs])
+        of_slice, theirs = parts_of(*reached(self._start, self._end, begin, end), len(self._start), path)
+        inside = np.minimum(end[of_slice], self._end[theirs]) - np.maximum(begin[of_slice], self._start[theirs])
         keys = max(1, len(self.keys))
-        pair, which = numbered(places[mine] * keys + self._key[theirs])
+        pair, which = numbered(places[of_slice] * keys + self._key[theirs])
         total = np.bincount(which, inside, len(pair)).astype(np.int64)
         return each.at(pair // keys), pair % keys, total
 

@@ -60,8 +60,8 @@ class Stolen:
         self._open: dict[tuple[int, int], tuple[int, int, int]] = {}
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for batch in batches:
-            for cpu, mine in places_of(batch.cpu):
-                start, ran, did = batch.start_ns[mine], batch.running_ns[mine], batch.did[mine]
+            for cpu, of_cpu in places_of(batch.cpu):
+                start, ran, did = batch.start_ns[of_cpu], batch.running_ns[of_cpu], batch.did[of_cpu]
                 for group in range(groups):
                     self._look((cpu, group), start, ran, did[:, group], found)
         for key, stretch in self._open.items():
@@ -74,8 +74,12 @@ class Stolen:
 
     def span(self, group: int) -> tuple[int, int]:
         """Return from when until when a group was stolen on any CPU (0, 0: never), CLOCK_MONOTONIC ns."""
-        mine = [times for (_, of), times in self._stretches.items() if of == group]
-        return (int(min(begin[0] for begin, _ in mine)), int(max(end[-1] for _, end in mine))) if mine else (0, 0)
+        of_group = [times for (_, of), times in self._stretches.items() if of == group]
+        return (
+            (int(min(begin[0] for begin, _ in of_group)), int(max(end[-1] for _, end in of_group)))
+            if of_group
+            else (0, 0)
+        )
 
     def _look(
         self,

@@ -197,15 +197,15 @@ def _sightings(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, In
     """Return everything that tells of a holder: (object, time, kind, thread)."""
     blocks, holds = data.blocks, data.holds
     rows = distinct(blocks.blocker[chosen])
-    mine = np.isin(holds.blocker, rows) & (holds.end > holds.start)
+    of_locks = np.isin(holds.blocker, rows) & (holds.end > holds.start)
     # A monitor's owner is that of the end: since when it was is not known.
     owned = chosen[(blocks.owner[chosen] >= 0) & (blocks.kind[chosen] == 0)]
     woken = chosen[(blocks.waker[chosen] >= 0) & (blocks.waking[chosen] >= 0)]
     low = min(int(blocks.began[0]) if len(blocks) else 0, int(holds.start.min(initial=0)), data.window[0]) - 1
     parts = (
         (rows, np.full(len(rows), low), _FIRST, np.full(len(rows), UNKNOWN_HOLDER, dtype=np.int32)),
-        (holds.blocker[mine], holds.start[mine], _BEGIN, holds.thread[mine]),
-        (holds.blocker[mine], holds.end[mine], _END, holds.thread[mine]),
+        (holds.blocker[of_locks], holds.start[of_locks], _BEGIN, holds.thread[of_locks]),
+        (holds.blocker[of_locks], holds.end[of_locks], _END, holds.thread[of_locks]),
         (blocks.blocker[owned], blocks.began[owned], _OWNED, blocks.owner[owned]),
         (blocks.blocker[woken], blocks.waking[woken], _WOKE, blocks.waker[woken]),
         (blocks.blocker[woken], blocks.full[woken], _RESUMED, blocks.thread[woken]),
@@ -225,13 +225,13 @@ def _while_unmounted(data: LockData, rows: Ints) -> list[tuple[Ints, Ints, int, 
     if not has_all_waits(data.recording):
         return []
     owned = owned_while_unmounted(data.blocks)
-    mine = np.isin(owned.monitor, rows) & (owned.end > owned.start)
-    early = mine & (owned.presumed < owned.start)
+    of_monitors = np.isin(owned.monitor, rows) & (owned.end > owned.start)
+    early = of_monitors & (owned.presumed < owned.start)
     points = (
         (early, owned.presumed, _PRESUMED),
-        (mine, owned.start, _BEGIN),
-        (mine, owned.end, _END),
-        (mine, owned.end, _UNSURE),
+        (of_monitors, owned.start, _BEGIN),
+        (of_monitors, owned.end, _END),
+        (of_monitors, owned.end, _UNSURE),
     )
     return [(owned.monitor[which], when[which], kind, owned.thread[which]) for which, when, kind in points]
 
@@ -319,8 +319,8 @@ def _paused(data: LockData, blocker: Ints, begin: Ints, end: Ints, gc: Mapping[i
     found = np.zeros(len(begin), dtype=np.int64)
     pid = data.blockers.pid[blocker]
     for each, spans in gc.items():
-        mine = pid == each
-        found[mine] = spans.until(end[mine]) - spans.until(begin[mine])
+        of_process = pid == each
+        found[of_process] = spans.until(end[of_process]) - spans.until(begin[of_process])
     return found
 
 

@@ -58,12 +58,12 @@ def mounted(data: LockData, carrier: Ints, moment: Ints) -> Ints:
     pid_of = dict(data.recording.query("SELECT thread_id, pid FROM thread WHERE kind = 'carrier'").fetchall())
     for one in np.unique(carrier)[:_MOST_CARRIERS].tolist():
         began, ended, woken = _runs(data.recording, one)
-        mine = np.flatnonzero((process == pid_of.get(one, -1)) & _is_within(resumed_ns, began, ended))
-        mine = mine[np.argsort(resumed_ns[mine], kind="stable")]
+        on_carrier = np.flatnonzero((process == pid_of.get(one, -1)) & _is_within(resumed_ns, began, ended))
+        on_carrier = on_carrier[np.argsort(resumed_ns[on_carrier], kind="stable")]
         asked = np.flatnonzero(carrier == one)
         last_woken = np.append(woken, -_NEVER)[np.searchsorted(woken, moment[asked], side="right") - 1]
-        at = _last(resumed_ns[mine], blocked_again_ns[mine], moment[asked], last_woken)
-        found[asked] = np.where(at >= 0, np.append(thread[mine], -1)[at], -1)
+        at = _last(resumed_ns[on_carrier], blocked_again_ns[on_carrier], moment[asked], last_woken)
+        found[asked] = np.where(at >= 0, np.append(thread[on_carrier], -1)[at], -1)
     return _once(found, moment)
 
 

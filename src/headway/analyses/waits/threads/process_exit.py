@@ -154,8 +154,8 @@ def _last_wakings(recording: Recording, pids: Sequence[int]) -> list[_Wakings]:
         tick, end, running, runnable = (np.maximum(columns[name][use], 0) for name in _STORED[:4])
         waker = np.where((columns["flags"][use] & WAKER_IRQ) > 0, -1, columns["waker_id"][use])
         wakings, process = _Wakings((end - running - runnable) * tick, waker), place[columns["thread_id"][use]]
-        for i, mine in places_of(process):
-            last[i] = last[i].and_before(wakings.where(mine))
+        for i, of_process in places_of(process):
+            last[i] = last[i].and_before(wakings.where(of_process))
         begin_ns = int(columns["end_ticks"][0] * columns["tick_ns"][0]) if len(columns["tick_ns"]) else NEVER
         if all(len(each.ns) and begin_ns < each.ns.max() - _NEAR_NS for each in last):
             break

@@ -175,10 +175,10 @@ class StatesOf:
 def _own_blocks(data: LockData, keys: Ints) -> tuple[Ints, Ints, Ints]:
     """Return when those threads began and ended to block themselves: thread, time, the object from then on (-1: none)."""
     blocks = data.blocks
-    mine = np.flatnonzero(np.isin(blocks.thread, keys))
-    mine = mine[np.argsort(blocks.thread[mine], kind="stable")]  # of each thread in order of start
-    thread, lock = blocks.thread[mine], blocks.blocker[mine]
-    times = np.stack([blocks.began[mine], blocks.full[mine]], axis=1).reshape(-1)
+    of_threads = np.flatnonzero(np.isin(blocks.thread, keys))
+    of_threads = of_threads[np.argsort(blocks.thread[of_threads], kind="stable")]  # of each thread in order of start
+    thread, lock = blocks.thread[of_threads], blocks.blocker[of_threads]
+    times = np.stack([blocks.began[of_threads], blocks.full[of_threads]], axis=1).reshape(-1)
     values = np.stack([lock, np.full(len(lock), -1)], axis=1).reshape(-1)
     return np.repeat(thread, 2), times, values
 
@@ -211,11 +211,11 @@ def pauses(recording: Recording) -> dict[int, Pauses]:
     spans: dict[int, list[list[int]]] = {}
     for pid, start, dur in rows:
         begin, end = start - origin, start - origin + dur
-        mine = spans.setdefault(pid, [])
-        if mine and begin <= mine[-1][1]:
-            mine[-1][1] = max(mine[-1][1], end)
+        of_process = spans.setdefault(pid, [])
+        if of_process and begin <= of_process[-1][1]:
+            of_process[-1][1] = max(of_process[-1][1], end)
         else:
-            mine.append([begin, end])
+            of_process.append([begin, end])
     found = {}
     for pid, merged in spans.items():
         starts, ends = (np.array(values, dtype=np.int64) for values in zip(*merged, strict=True))
