@@ -131,19 +131,24 @@ def test_steady_threads_are_estimated_as_what_they_say_of_themselves(jdk: str, c
     found = answered(recording)
     groups = [row for row in found.groups if row.class_name == "SteadyAccesses$Work"]
     rows = dict(zip(("one", "two"), sorted(groups, key=lambda row: row.java_id or 0), strict=True))
+    ends_of_windows = 2 * (found.windows + 1)
     for name, (writes, reads) in true.items():
         figures = rows[name].figures
         assert 0 < figures.tuple_writes.counted < writes
         assert 0 < figures.array_reads.counted < reads
-        if figures.array_reads.value is None or figures.tuple_writes.value is None:
-            continue  # on a machine that has no time for the program windows see too little, and nothing is claimed
-        assert figures.array_reads.value / figures.tuple_writes.value == pytest.approx(reads / writes, rel=0.01)
+        # Each end of a window is within one batch, of 2,000 reads and then 500 writes.
+        assert figures.array_reads.counted == pytest.approx(
+            4 * figures.tuple_writes.counted, rel=0.01, abs=2000 * ends_of_windows
+        )
         for figure, wanted in ((figures.array_reads, reads), (figures.tuple_writes, writes)):
-            assert figure.value is not None
+            if figure.value is None:
+                continue  # on a machine that has no time for the program windows see too little, and nothing is claimed
             assert figure.low is not None
             assert figure.high is not None
-            wide = 4 * max(figure.high - figure.value, figure.value - figure.low)
-            assert abs(figure.value - wanted) <= wide
+            assert figure.counted <= figure.low <= figure.value <= figure.high
+            # Windows slow a thread down three to eight times. How well intervals cover is a matter of many runs:
+            # benchmarks/window_overhead.py.
+            assert wanted / 2 < figure.value < 2 * wanted
 
 
 def test_classes_that_another_agent_has_retransformed_count_as_before(classes: Path, tmp_path: Path) -> None:
@@ -165,12 +170,15 @@ def test_a_recording_that_ends_before_its_program_leaves_it_as_it_is(classes: Pa
     asked = ("--mode", "agent", "--objects", "accesses", "--windows", "300ms/10s", "--duration", "2s")
     done = headway("record", *asked, "-o", path, "--", JAVAS["jdk17"], "-cp", classes, "SteadyAccesses", "4", "steady")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["one", "two"]
-    said = json.loads(headway("objects", path, "--json", "--by", "thread").stdout)
+    true = {line.split()[0]: int(line.split()[1]) for line in done.stdout.splitlines()}
+    assert list(true) == ["one", "two"]
+    said = json.loads(headway("objects", path, "--json", "--by", "thread-class").stdout)
     assert said["accesses"] is None
-    assert {each["thread"] for each in said["windows"]["groups"]} >= {"one", "two"}
-    assert said["windows"]["tuple"]["write"]["counted"] > 0
-    assert "HW896" in {each["id"] for each in said["warnings"]}
+    rows = [each for each in said["windows"]["groups"] if each["class"] == "SteadyAccesses$Work"]
+    for row in rows:
+        write = row["tuple"]["write"]
+        assert write["counted"] < true[row["thread"]]
+        assert row["is_known"] or write["value"] is None
 
 
 def test_what_windows_can_t_tell_is_refused_by_name(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from support.builders.access_agent import COMPLETE, accessing_agent
+from support.builders.access_agent import COMPLETE, accessing_agent, finished
 from support.builders.allocation_spool_builder import AllocatingAgent
 from support.builders.spool_builder import record
 
@@ -57,3 +58,10 @@ def steady(
     for group, windows in ((0, count + 1), (KNOWN, count)):
         agent.accessed(java_id, 1, block | group << GROUP_SHIFT, (reads * windows, 0, 0, 0, 0, 0))
     return reads * (count + 1) + reads * count * times
+
+
+def window_recording(folder: Path) -> Path:
+    """Return a recording in which w1 read steadily."""
+    agent = windowed_agent()
+    steady(agent, 21, 1)
+    return finished(folder, agent).path
