@@ -59,7 +59,10 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
-    made |= {"accesses": access_recording(place / "a.headway", with_owners=True), "lines": line_recording(place)}
+    made |= {
+        "accesses": access_recording(place / "a.headway", with_owners=True),
+        "lines": line_recording(place / "lines"),
+    }
     made |= {"windows": window_recording(place / "w")}
     made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
@@ -179,7 +182,9 @@ def test_no_command_prints_what_a_recording_holds_raw(
             refused += "HW323" in stderr
     # It was there to be printed, and was; or, where a word of a fixed set was spoiled, it is what refused tables hold.
     # Tables of objects shorten names to the terminal's width: there it is whole in JSON alone.
-    assert (refused if kind == "anything" else shown) > (0 if kind in ("objects", "accesses", "lines", "windows") else 2)
+    assert (refused if kind == "anything" else shown) > (
+        0 if kind in ("objects", "accesses", "lines", "windows") else 2
+    )
     assert (refused == 0) == (kind != "anything")
 
 
