@@ -521,7 +521,7 @@ public final class HeadwayCount0 {
         placeIs(declaring, place, word);
       }
       return word;
-    } catch (Throwable failed) {
+    } catch (VirtualMachineError | RuntimeException failed) { // not what another thread stops this one with
       return -1;
     }
   }
