@@ -92,8 +92,8 @@ def row(line: dict[str, Any]) -> list[str]:
     return [line["line"], *shares, "yes" if line["significant"] else "no", slope]
 
 
-def main() -> int:
-    """Measure and print; return 0 if the targets are reached."""
+def options_of_run() -> Any:
+    """Return what the command line asks for."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--seconds", type=int, help="recorded (240; 90 with --quick)")
     parser.add_argument(
@@ -106,6 +106,12 @@ def main() -> int:
     options = parser.parse_args()
     options.seconds = options.seconds or (90 if options.quick else 240)
     options.turns = options.turns or (100 if options.quick else 400)
+    return options
+
+
+def main() -> int:
+    """Measure and print; return 0 if the targets are reached."""
+    options = options_of_run()
     harness.progress("causal_h2: sleeps of a thousandth, really")
     gain, low, high = real(options)
     harness.progress(f"causal_h2: {gain:+.1f} % [{low:+.1f}, {high:+.1f}]; recorded for {options.seconds} s")

@@ -66,6 +66,19 @@ def measure(folder: Path, switches: int, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
+def row(runs: list[dict[str, Any]], rates: list[float], peak_kib: int) -> tuple[str, ...]:
+    """Return the row of the table that shows the runs of one length."""
+    return (
+        f"{runs[0]['switches']:,}",
+        f"{statistics.median(rates) / 1e6:.2f} M/s",
+        f"{rates[0] / 1e6:.2f} to {rates[-1] / 1e6:.2f}",
+        f"{statistics.median(run['wall_ns'] for run in runs) / 1e9:.2f} s",
+        f"{peak_kib / 1024:.0f} MiB",
+        f"{runs[0]['imports_kib'] / 1024:.0f} MiB",
+        f"{runs[0]['bytes'] / runs[0]['switches']:.2f}",
+    )
+
+
 def main() -> int:
     """Measure and print; return 0 if the targets are reached."""
     parser = harness.arguments(__doc__)
@@ -87,17 +100,7 @@ def main() -> int:
             rates = sorted(run["switches"] / run["cpu_ns"] * 1e9 for run in runs)
             peak = max(run["peak_kib"] for run in runs)
             figures[str(switches)] = {"runs": runs, "rate": statistics.median(rates), "peak_kib": peak}
-            rows.append(
-                (
-                    f"{runs[0]['switches']:,}",
-                    f"{statistics.median(rates) / 1e6:.2f} M/s",
-                    f"{rates[0] / 1e6:.2f} to {rates[-1] / 1e6:.2f}",
-                    f"{statistics.median(run['wall_ns'] for run in runs) / 1e9:.2f} s",
-                    f"{peak / 1024:.0f} MiB",
-                    f"{runs[0]['imports_kib'] / 1024:.0f} MiB",
-                    f"{runs[0]['bytes'] / runs[0]['switches']:.2f}",
-                )
-            )
+            rows.append(row(runs, rates, peak))
             assert not any(run["broken"] for run in runs), runs
     head = ("switches", "per CPU second", "lowest to highest", "wall", "peak memory", "imports alone", "bytes/switch")
     print(harness.table(head, rows))

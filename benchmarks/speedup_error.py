@@ -21,6 +21,7 @@ With --keep a measurement that was ended before its time goes on where it was wh
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -255,8 +256,8 @@ def verdict_on_same_runs(text: str, off: float) -> tuple[str, bool]:
     return f"{text}: {100 * off:+.1f} % (all runs together), {target}", abs(off) <= SPEEDUP_TARGET
 
 
-def main() -> int:
-    """Measure and print; return 0 if every target is reached."""
+def options_of_run() -> argparse.Namespace:
+    """Return what the command line asks for."""
     parser = harness.arguments(__doc__)
     parser.add_argument("--repeat", type=int, help="recorded and plain runs of each (12; 3 with --quick)")
     parser.add_argument(
@@ -271,7 +272,12 @@ def main() -> int:
         metavar="DIRECTORY",
         help="keep the sweeps there, and run what is missing of those that are there",
     )
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure and print; return 0 if every target is reached."""
+    options = options_of_run()
     cores = len(os.sched_getaffinity(0))
     threads = ",".join(str(n) for n in (1, 2, 4, 8, 16, 32, 64, 128) if n <= cores)
     repeat = options.repeat or (3 if options.quick else 12)

@@ -82,8 +82,8 @@ bool hand_over(const std::vector<uint8_t>& bytes, jint* new_length, unsigned cha
   return true;
 }
 
-// Puts counts in; the outcome says whether there are any.
-CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file) {
+// Puts counts in; the outcome says whether there are any. `is_again`: the class was loaded before.
+CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t> file, bool is_again) {
   Accesses& self = accesses();
   const AccessClass found = accesses_of(file, self.owners_work, lines_work(), nodes_work());
   if (!found.ok || found.name != internal_name) return {};
@@ -96,7 +96,7 @@ CountedClass with_counts(std::string_view internal_name, std::span<const uint8_t
   const auto first = self.counters.number_of(class_id, found.counters);
   const auto row = has_rows ? self.counters.rows_of(class_id) : std::nullopt;
   if (!first || (has_rows && !row)) return {};
-  const auto place = lines_work() ? number_places(found.places) : std::nullopt;
+  const auto place = lines_work() ? number_places(class_id, found.places, is_again) : std::nullopt;
   if (lines_work() && !place) add_unplaced_writes(static_cast<uint32_t>(found.places.size()));
   AccessNumbers numbers{.first_counter = *first, .first_place = place};
   if (self.owners_work) numbers.first_row = row;
@@ -121,7 +121,7 @@ bool wants_class_files() noexcept { return accesses().armed.load(std::memory_ord
 bool put_counts_in(jobject loader, const char* name, jclass redefined, jint length, const unsigned char* bytes,
                    jint* new_length, unsigned char** new_bytes) noexcept {
   if (!wants_class_files() || loader == nullptr || name == nullptr || length <= 0 || !is_counted(name)) return false;
-  CountedClass counted = with_counts(name, {bytes, static_cast<size_t>(length)});
+  CountedClass counted = with_counts(name, {bytes, static_cast<size_t>(length)}, redefined != nullptr);
   const bool is_changed =
       counted.outcome == InsertOutcome::kInserted && hand_over(counted.bytes, new_length, new_bytes);
   if (counted.outcome == InsertOutcome::kInserted && !is_changed) counted = {};

@@ -74,9 +74,13 @@ class CacheLines {
   // Hands on all sums that have changed since; returns how many.
   template <typename Output>
   uint32_t write_changed(Output output) noexcept {
-    const std::lock_guard locked(mutex_);
     uint32_t written = 0;
-    for (const auto& thread : alive_) written += write_thread(*thread, output);
+    // One at a time, so that threads which begin or end do not wait for all. From the last on: those that end meanwhile move
+    // only threads that come later here, or that were handed on already.
+    for (size_t left = alive(); left > 0; --left) {
+      const std::lock_guard locked(mutex_);
+      if (left <= alive_.size()) written += write_thread(*alive_[left - 1], output);
+    }
     return written;
   }
 
@@ -100,6 +104,10 @@ class CacheLines {
   };
   struct Block;
 
+  size_t alive() noexcept {
+    const std::lock_guard locked(mutex_);
+    return alive_.size();
+  }
   Found find(uint16_t thread, const Write& write) noexcept;
   void add(Thread& thread, uint64_t key) noexcept;
   void release(Thread& thread) noexcept;

@@ -229,9 +229,9 @@ std::vector<JNINativeMethod> line_natives() {
   };
 }
 
-std::optional<int32_t> number_places(std::span<const WritePlace> places) noexcept {
+std::optional<int32_t> number_places(uint32_t class_id, std::span<const WritePlace> places, bool is_again) noexcept {
   LineWrites& self = line_writes();
-  const auto first = self.places.add(places);
+  const auto first = self.places.add(class_id, places, is_again);
   if (first) self.lines.use_places(self.places.last());
   return first;
 }

@@ -23,7 +23,7 @@ bool lines_work() noexcept;
 std::vector<JNINativeMethod> line_natives();
 
 // As PlaceTable::add.
-std::optional<int32_t> number_places(std::span<const WritePlace> places) noexcept;
+std::optional<int32_t> number_places(uint32_t class_id, std::span<const WritePlace> places, bool is_again) noexcept;
 // So many writes are in code that has no calls.
 void add_unplaced_writes(uint32_t count) noexcept;
 

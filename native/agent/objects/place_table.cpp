@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace headway::agent {
 namespace {
 
@@ -22,10 +24,23 @@ bool PlaceTable::start() noexcept {
   return true;
 }
 
-std::optional<int32_t> PlaceTable::add(std::span<const WritePlace> places) noexcept {
+bool PlaceTable::has_at(uint32_t first, std::span<const WritePlace> places) const noexcept {
+  if (places.size() > places_.size() - first) return false;
+  const auto is_same = [](const Place& known, const WritePlace& place) {
+    return known.is_element == place.is_element && known.owner == place.owner && known.name == place.name &&
+           known.descriptor == place.descriptor;
+  };
+  return std::equal(places.begin(), places.end(), places_.begin() + first,
+                    [&](const WritePlace& place, const Place& known) { return is_same(known, place); });
+}
+
+std::optional<int32_t> PlaceTable::add(uint32_t class_id, std::span<const WritePlace> places, bool is_again) noexcept {
   const std::lock_guard locked(mutex_);
+  std::vector<uint32_t>& loaded = of_class_[class_id];
+  if (is_again && loaded.size() == 1 && has_at(loaded[0], places)) return static_cast<int32_t>(loaded[0]) - kMiddle;
   if (words_ == nullptr || places.size() > kMost + 1 - places_.size()) return std::nullopt;
   const auto first = static_cast<int32_t>(places_.size()) - kMiddle;
+  loaded.push_back(static_cast<uint32_t>(places_.size()));
   for (const WritePlace& each : places) {
     places_.push_back({each.is_element, std::string(each.owner), std::string(each.name), std::string(each.descriptor)});
   }

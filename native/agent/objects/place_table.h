@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -33,8 +34,10 @@ class PlaceTable {
   PlaceTable& operator=(const PlaceTable&) = delete;
 
   bool start() noexcept;  // once; false: no memory
-  // The number, for instructions, of the first of these; the others follow. None: there is no room.
-  std::optional<int32_t> add(std::span<const WritePlace> places) noexcept;
+  // The number, for instructions, of the first of these, which are those of a class's code; the others follow. None: there is
+  // no room. `is_again`: the class was loaded before, and its code is changed now: it has the numbers that it had, unless
+  // several classes of its name have been loaded, or it writes to other places now.
+  std::optional<int32_t> add(uint32_t class_id, std::span<const WritePlace> places, bool is_again) noexcept;
   // By the number in an instruction. None: it is none.
   std::optional<Place> find(int32_t number) const noexcept;
   uint32_t last() const noexcept;
@@ -44,9 +47,12 @@ class PlaceTable {
   void set(int32_t number, int64_t word) noexcept;
 
  private:
+  bool has_at(uint32_t first, std::span<const WritePlace> places) const noexcept;
+
   mutable std::mutex mutex_;
   int64_t* words_ = nullptr;
   std::vector<Place> places_{1};
+  std::map<uint32_t, std::vector<uint32_t>> of_class_;  // the first places of each time that it was loaded
 };
 
 }  // namespace headway::agent

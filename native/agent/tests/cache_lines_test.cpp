@@ -4,8 +4,10 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "agent/objects/place_table.h"
@@ -222,19 +224,59 @@ void what_has_no_room_is_counted_as_left_out() {
 void place_numbers_begin_at_one_and_are_bounded() {
   PlaceTable places;
   const WritePlace field{false, "com/acme/Order", "hits", "J"};
-  CHECK(!places.add(std::span(&field, 1)).has_value());  // not started
+  CHECK(!places.add(1, std::span(&field, 1), false).has_value());  // not started
   CHECK(places.start());
-  CHECK_EQUAL(places.add(std::span(&field, 1)).value_or(0), 1 - PlaceTable::kMiddle);
+  CHECK_EQUAL(places.add(1, std::span(&field, 1), false).value_or(0), 1 - PlaceTable::kMiddle);
   const std::vector<WritePlace> rest(PlaceTable::kMost - 1, field);
-  CHECK_EQUAL(places.add(rest).value_or(0), 2 - PlaceTable::kMiddle);
-  CHECK(!places.add(std::span(&field, 1)).has_value());
-  CHECK(places.add({}).has_value());
+  CHECK_EQUAL(places.add(2, rest, false).value_or(0), 2 - PlaceTable::kMiddle);
+  CHECK(!places.add(1, std::span(&field, 1), false).has_value());
+  CHECK(places.add(3, {}, false).has_value());
   const auto found = places.find(1 - PlaceTable::kMiddle);
   CHECK(found && found->owner == "com/acme/Order" && found->name == "hits" && !found->is_element);
   CHECK(!places.find(-PlaceTable::kMiddle) && !places.find(INT32_MIN) && !places.find(INT32_MAX));
   places.set(1 - PlaceTable::kMiddle, 16);
   places.set(INT32_MAX, 16);
   CHECK_EQUAL(reinterpret_cast<const int64_t*>(places.address())[1], 16);
+}
+
+void a_class_whose_code_is_changed_keeps_its_numbers_and_one_of_another_loader_has_others() {
+  PlaceTable places;
+  CHECK(places.start());
+  const std::vector<WritePlace> fields = {{false, "com/acme/Order", "hits", "J"},
+                                          {false, "com/acme/Order", "misses", "J"}};
+  const std::vector<WritePlace> fewer(fields.begin(), fields.begin() + 1);
+  const std::vector<WritePlace> others(fields.begin() + 1, fields.end());
+  const auto first = places.add(1, fields, false);
+  for (int i = 0; i < 100'000; ++i) CHECK(places.add(1, fields, true) == first);
+  CHECK(places.add(1, fewer, true) == first);
+  CHECK_EQUAL(places.last(), 2U);
+  CHECK(places.add(2, fields, true) != first);   // of another class
+  CHECK(places.add(1, others, true) != first);   // it writes elsewhere now
+  CHECK(places.add(1, fields, false) != first);  // another one of its name, which may lay its objects out differently
+  CHECK(places.add(1, fields, true) != first);   // it may be either of them
+}
+
+void threads_that_end_while_sums_are_handed_on_are_handed_on_all_the_same() {
+  const auto lines = started();
+  std::array<CacheLines::Thread*, 8> threads{};
+  for (size_t i = 0; i < threads.size(); ++i) {
+    threads[i] = lines->begin_thread(i + 1);
+    lines->note(*threads[i], {kObject + 4096 * i, kObject + 4096 * i, 1, 0});
+  }
+  std::map<uint64_t, uint64_t> writes;
+  std::mutex mutex;
+  const auto note = [&](const auto& row) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(row)>, hw_line_writes>) {
+      const std::lock_guard locked(mutex);
+      writes[row.java_id] = row.writes;
+    }
+  };
+  std::thread ending([&] {
+    for (const size_t each : {5, 0, 7, 2}) lines->end_thread(threads[each], note);
+  });
+  lines->write_changed(note);
+  ending.join();
+  CHECK_EQUAL(writes.size(), threads.size());
 }
 
 }  // namespace
@@ -251,4 +293,6 @@ int main() {
   a_write_of_unknown_address_is_counted_and_meets_none();
   what_has_no_room_is_counted_as_left_out();
   place_numbers_begin_at_one_and_are_bounded();
+  a_class_whose_code_is_changed_keeps_its_numbers_and_one_of_another_loader_has_others();
+  threads_that_end_while_sums_are_handed_on_are_handed_on_all_the_same();
 }

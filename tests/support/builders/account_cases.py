@@ -58,12 +58,29 @@ class Case:
     most_idle: float = math.inf
 
 
+def ints(values: Sequence[Any], kind: Any = np.int64) -> Any:
+    """Return values as the native parts take them."""
+    return np.array(list(values), kind)
+
+
+def _hand_over(account: Any, rows: Sequence[Any]) -> None:
+    account.batch(
+        tick_ns=1,
+        end_ticks=ints([r.end for r in rows]),
+        running_ticks=ints([r.running for r in rows]),
+        runnable_ticks=ints([r.runnable for r in rows]),
+        blocked_ticks=ints([r.blocked for r in rows]),
+        stolen_ticks=ints([r.stolen for r in rows]),
+        thread_id=ints([r.thread for r in rows], np.int32),
+        waker_id=ints([r.waker for r in rows], np.int32),
+        flags=ints([4 * r.irq for r in rows], np.uint8),
+        blocked_in=ints([r.blocked_in for r in rows], np.uint8),
+    )
+
+
 def native(case: Case, batch: int = 5) -> dict[str, Any]:
     """Return headway's account of a case, with its slices passed in batches."""
     from headway import _native
-
-    def ints(values: Sequence[Any], kind: Any = np.int64) -> Any:
-        return np.array(list(values), kind)
 
     spans, others, pieces = case.spans, case.others, case.pieces
     account = _native.LossAccount(
@@ -101,18 +118,6 @@ def native(case: Case, batch: int = 5) -> dict[str, Any]:
     )
     starts = range(0, len(case.slices), batch)
     for start in reversed(starts):
-        rows = case.slices[start : start + batch]
-        account.batch(
-            tick_ns=1,
-            end_ticks=ints([r.end for r in rows]),
-            running_ticks=ints([r.running for r in rows]),
-            runnable_ticks=ints([r.runnable for r in rows]),
-            blocked_ticks=ints([r.blocked for r in rows]),
-            stolen_ticks=ints([r.stolen for r in rows]),
-            thread_id=ints([r.thread for r in rows], np.int32),
-            waker_id=ints([r.waker for r in rows], np.int32),
-            flags=ints([4 * r.irq for r in rows], np.uint8),
-            blocked_in=ints([r.blocked_in for r in rows], np.uint8),
-        )
+        _hand_over(account, case.slices[start : start + batch])
     found: dict[str, Any] = account.finish()
     return found

@@ -72,14 +72,7 @@ def columns(model: CausalModel) -> tuple[dict[str, NDArray[Any]], NDArray[np.flo
     random = np.random.default_rng(model.seed)
     names = list(model.effects)
     count = 2 * model.pairs + 1
-    speedup = np.zeros(count, dtype=np.int64)
-    line = np.zeros(count, dtype=np.int64)
-    cpu = np.zeros(count)
-    for at in range(count):
-        runs = [name for name in names if _runs(model, name, at / count)]
-        chosen = runs[int(random.integers(len(runs)))] if runs else names[0]
-        line[at] = names.index(chosen)
-        speedup[at] = int(random.choice(model.speedups)) if at % 2 else 0
+    line, speedup = _targets(model, random, count)
     effect = np.array([model.effects[names[line[at]]](speedup[at] / 100) for at in range(count)])
     effective_ns = np.full(count, float(model.experiment_ns))
     slower = model.drift * np.arange(count) / count + model.wobble * np.sin(np.arange(count) / 40)
@@ -115,6 +108,20 @@ def columns(model: CausalModel) -> tuple[dict[str, NDArray[Any]], NDArray[np.flo
     }
     made_columns["effective_ns"] = dur - delay
     return made_columns, np.asarray(visits, dtype=np.float64)
+
+
+def _targets(
+    model: CausalModel, random: np.random.Generator, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the line and the speedup in per cent of each experiment; every other one is at 0 %."""
+    names = list(model.effects)
+    line, speedup = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for at in range(count):
+        runs = [name for name in names if _runs(model, name, at / count)]
+        chosen = runs[int(random.integers(len(runs)))] if runs else names[0]
+        line[at] = names.index(chosen)
+        speedup[at] = int(random.choice(model.speedups)) if at % 2 else 0
+    return line, speedup
 
 
 def _runs(model: CausalModel, name: str, at: float) -> bool:

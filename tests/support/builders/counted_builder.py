@@ -65,28 +65,15 @@ def counted_recording(
         "thread": thread_table(kinds),
         "slice": slice_table(rows, groups),
         "activity": arrow_schema(TABLES["activity"]).empty_table(),  # when threads ran is known, by slices
-        "jvm_phase": pa.table(
-            {
-                "pid": pa.array([each[4] if len(each) > 4 else PID for each in phases], pa.int32()),
-                "start_ns": pa.array([ORIGIN_NS + each[1] for each in phases], pa.int64()),
-                "dur_ns": pa.array([each[2] for each in phases], pa.int64()),
-                "kind": pa.array([each[0] for each in phases], pa.string()),
-                "cause": pa.array([each[3] if len(each) > 3 else None for each in phases], pa.string()),
-            }
-        ),
+        "jvm_phase": _phase_table(phases),
     }
     if jvms:
         columns = zip(("pid", "key", "value"), zip(*jvms, strict=True), strict=True)
         tables["jvm"] = pa.table({name: [*values] for name, values in columns}, arrow_schema(TABLES["jvm"]))
     if mounts is not None:
-        carrier, java_id, start, length = zip(*sorted(mounts, key=lambda each: (each[0], each[2])), strict=True)
-        columns_of = {"pid": [PID] * len(carrier), "thread_id": [*carrier], "java_id": [*java_id]}
-        columns_of |= {"start_ns": [ORIGIN_NS + each for each in start], "dur_ns": [*length]}
-        tables["mount"] = pa.table(columns_of, arrow_schema(TABLES["mount"]))
+        tables["mount"] = _mount_table(mounts)
     if losses:
-        spans = [(source, cpu, ORIGIN_NS + start, length, 1) for source, cpu, start, length in losses]
-        schema = arrow_schema(TABLES["loss"])
-        tables["loss"] = pa.table(dict(zip(schema.names, map(list, zip(*spans, strict=True)), strict=True)), schema)
+        tables["loss"] = _loss_table(losses)
     if holds is not None:
         tables |= _lock_tables(sorted(holds, key=lambda each: each[2]))
     manifest = {
@@ -98,6 +85,31 @@ def counted_recording(
         "counters": {**counters_of(rows, groups), **counters},
     }
     return write_recording(path, manifest, tables, overwrite=True)
+
+
+def _phase_table(phases: Sequence[Phase]) -> pa.Table:
+    return pa.table(
+        {
+            "pid": pa.array([each[4] if len(each) > 4 else PID for each in phases], pa.int32()),
+            "start_ns": pa.array([ORIGIN_NS + each[1] for each in phases], pa.int64()),
+            "dur_ns": pa.array([each[2] for each in phases], pa.int64()),
+            "kind": pa.array([each[0] for each in phases], pa.string()),
+            "cause": pa.array([each[3] if len(each) > 3 else None for each in phases], pa.string()),
+        }
+    )
+
+
+def _mount_table(mounts: Sequence[tuple[int, int, int, int]]) -> pa.Table:
+    carrier, java_id, start, length = zip(*sorted(mounts, key=lambda each: (each[0], each[2])), strict=True)
+    columns = {"pid": [PID] * len(carrier), "thread_id": [*carrier], "java_id": [*java_id]}
+    columns |= {"start_ns": [ORIGIN_NS + each for each in start], "dur_ns": [*length]}
+    return pa.table(columns, arrow_schema(TABLES["mount"]))
+
+
+def _loss_table(losses: Sequence[tuple[str, int, int, int]]) -> pa.Table:
+    spans = [(source, cpu, ORIGIN_NS + start, length, 1) for source, cpu, start, length in losses]
+    schema = arrow_schema(TABLES["loss"])
+    return pa.table(dict(zip(schema.names, map(list, zip(*spans, strict=True)), strict=True)), schema)
 
 
 def counters_of(rows: Sequence[CountedSlice], groups: Sequence[Sequence[str]]) -> dict[str, Any]:

@@ -55,18 +55,7 @@ def memory_recording(
     `more`: further tables. `manifest` sets keys of its manifest. Threads may run on one CPU at the same time: nothing here looks
     at that.
     """
-    slices = sorted(
-        (
-            CountedSlice(n, each.cpu, each.start_ns + begin_ns, ns, counts, (0,) * len(groups))
-            for n, each in enumerate(threads)
-            for begin_ns, ns, counts in (
-                (0, each.uncounted_ns, None),
-                (each.uncounted_ns, each.cpu_ns - each.uncounted_ns, each.counts),
-            )
-            if ns
-        ),
-        key=lambda each: each.end_ns,
-    )
+    slices = _slices(threads, len(groups))
     tables = {
         "thread": _threads(threads),
         "slice": slice_table(slices, groups),
@@ -86,6 +75,21 @@ def memory_recording(
         **manifest,
     }
     return write_recording(path, facts, tables, overwrite=True)
+
+
+def _slices(threads: Sequence[Worker], groups: int) -> list[CountedSlice]:
+    return sorted(
+        (
+            CountedSlice(n, each.cpu, each.start_ns + begin_ns, ns, counts, (0,) * groups)
+            for n, each in enumerate(threads)
+            for begin_ns, ns, counts in (
+                (0, each.uncounted_ns, None),
+                (each.uncounted_ns, each.cpu_ns - each.uncounted_ns, each.counts),
+            )
+            if ns
+        ),
+        key=lambda each: each.end_ns,
+    )
 
 
 def _threads(threads: Sequence[Worker]) -> pa.Table:

@@ -36,6 +36,33 @@ class Slice(NamedTuple):
     is_uninterruptible: bool = False
 
 
+def column(values: list[int], kind: Any = np.int64) -> Any:
+    """Return values as the native parts take them."""
+    return np.array(values, kind)
+
+
+def _hand_over(run: Any, slices: Sequence[Slice]) -> None:
+    rows = sorted(slices, key=lambda each: each.end)
+    run.batch(
+        tick_ns=column([1] * len(rows), np.int16),
+        end_ticks=column([each.end for each in rows]),
+        running_ticks=column([each.end - each.start for each in rows]),
+        runnable_ticks=column([each.start - each.woken for each in rows]),
+        blocked_ticks=column([each.woken - each.begin for each in rows]),
+        stolen_ticks=column([each.stolen for each in rows]),
+        thread_id=column([each.thread for each in rows], np.int32),
+        waker_id=column([each.waker for each in rows], np.int32),
+        flags=column([(each.woken > each.begin) << each.is_uninterruptible | each.irq << 2 for each in rows], np.uint8),
+        blocked_in=column([each.blocked_in for each in rows], np.uint8),
+    )
+
+
+def _tell_waits(run: Any, waits: Sequence[tuple[int, int, int, int]]) -> None:
+    names, kinds = ("thread", "start_ns", "end_ns", "blocker"), (np.int32, np.int64, np.int64, np.int32)
+    columns = ([each[i] for each in waits] for i in range(4))
+    run.tell_waits(**{name: column(its, kind) for name, its, kind in zip(names, columns, kinds, strict=True)})
+
+
 def steps(
     slices: Sequence[Slice],
     wall: int,
@@ -55,7 +82,7 @@ def steps(
     thread, start, end and what for, of all waits that the JVM knows.
     """
     count = max([each.thread for each in slices], default=-1) + 1
-    made = _native.RunSteps(
+    run = _native.RunSteps(
         birth_ns=np.array(births or [BEFORE] * count, np.int64),
         parent=np.array(parents or [-1] * count, np.int32),
         role=np.array(roles or [APP] * count, np.uint8),
@@ -64,30 +91,12 @@ def steps(
         to_ns=wall,
         cores=cores,
     )
-    rows = sorted(slices, key=lambda each: each.end)
-
-    def column(values: list[int], kind: Any = np.int64) -> Any:
-        return np.array(values, kind)
-
-    made.batch(
-        tick_ns=column([1] * len(rows), np.int16),
-        end_ticks=column([each.end for each in rows]),
-        running_ticks=column([each.end - each.start for each in rows]),
-        runnable_ticks=column([each.start - each.woken for each in rows]),
-        blocked_ticks=column([each.woken - each.begin for each in rows]),
-        stolen_ticks=column([each.stolen for each in rows]),
-        thread_id=column([each.thread for each in rows], np.int32),
-        waker_id=column([each.waker for each in rows], np.int32),
-        flags=column([(each.woken > each.begin) << each.is_uninterruptible | each.irq << 2 for each in rows], np.uint8),
-        blocked_in=column([each.blocked_in for each in rows], np.uint8),
-    )
+    _hand_over(run, slices)
     if ended:
-        made.tell_ends(np.array(ended, np.uint8))
+        run.tell_ends(np.array(ended, np.uint8))
     if jvm_waits is not None:
-        names, kinds = ("thread", "start_ns", "end_ns", "blocker"), (np.int32, np.int64, np.int64, np.int32)
-        columns = ([each[i] for each in jvm_waits] for i in range(4))
-        made.tell_waits(**{name: column(its, kind) for name, its, kind in zip(names, columns, kinds, strict=True)})
-    made.resolve(
+        _tell_waits(run, jvm_waits)
+    run.resolve(
         start_ns=column([each[0] for each in stops]),
         end_ns=column([each[1] for each in stops]),
         vm_thread=column([each[2] for each in stops], np.int32),
@@ -97,7 +106,7 @@ def steps(
         answered_thread=column([each[0] for each in answered], np.int32),
         answered_woken_ns=column([each[1] for each in answered]),
     )
-    return made
+    return run
 
 
 class LockAcquisition(NamedTuple):

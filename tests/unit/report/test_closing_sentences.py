@@ -319,6 +319,19 @@ def test_whose_the_cores_were_comes_first_in_the_account_if_they_were_not_the_pr
     assert " ".join(out.getvalue().split()).startswith(said) is is_told
 
 
+@pytest.mark.parametrize(("outside_s", "is_told"), [(9.9, False), (5, True)])
+def test_an_idle_program_s_account_begins_with_what_it_waited_for_whoever_has_the_cores(
+    outside_s: float, *, is_told: bool
+) -> None:
+    """Others take nothing from who waits for work from outside: closing them would change nothing."""
+    out = io.StringIO()
+    busy = account_of(app_ns=SECOND, other_ns=36 * SECOND)
+    render_account(dataclasses.replace(busy, outside_ns=round(outside_s * SECOND)), make_console(out))
+    said = " ".join(out.getvalue().split())
+    assert said.startswith("* The program waited for work from outside for ")
+    assert ("Other processes had the cores for 90%" in said) is is_told
+
+
 def test_threads_that_wait_for_a_core_as_they_are_too_many_are_not_kept_from_it_by_others() -> None:
     """Of 400 s on 4 cores, which have 40 s, 364 s are beyond what the cores could do in any case."""
     assert "for 6 min 40 s in all (6 min 4 s of it for each other), and ran for 4.00 s." in kept_from_cores(36, 400)[1]

@@ -4,7 +4,7 @@ Question   how many times as fast would the program be without a loss, and betwe
 Method     the first losses that a change of the program would avoid are asked about: those to locks, conditions, sleep, I/O, full
            queues and unequal parts. What is predicted replaces the estimate (lost_cores.likely_gains), but is no more than
            the bound. Where the replay of the run is refused nothing is known of such losses; the estimate orders them still.
-Bounded    MOST_ASKED losses.
+Bounded    MOST_ASKED losses, of those whose bound is worth a word.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headway.analyses.common import causes
 from headway.analyses.lost_cores.cause_kinds import CALLS
-from headway.analyses.lost_cores.text import method_text
-from headway.analyses.waits.wait_causes import CODE
+from headway.analyses.lost_cores.text import SMALL_GAIN, method_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +91,7 @@ def _avoided(
     row: LossRow, loss: Loss, places: Places, times: KernelTimes, window: tuple[int, int]
 ) -> AvoidedLoss | None:
     """Return a loss as one that a change avoids; None where none does, or virtual threads waited."""
-    if loss.cause not in ASKED or row.is_rest or loss.bound_speedup is None or CODE[loss.cause] != row.cause:
+    if loss.cause not in ASKED or row.is_rest or (loss.bound_speedup or 1.0) < 1 + SMALL_GAIN:
         return None
     if row.key >= 0:
         thread, start, end = places.waits_for(loss.cause, row.key, window)

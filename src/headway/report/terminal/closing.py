@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from headway.analyses.common import causes
 from headway.analyses.common.causes import TITLES
 from headway.analyses.common.units import core_time, duration, percent, significant
-from headway.analyses.lost_cores.text import SMALL, cores_text, idle_sentence, is_worth_a_line, place_text
+from headway.analyses.lost_cores.text import (
+    SMALL,
+    cores_text,
+    idle_sentence,
+    is_worth_a_line,
+    others_sentence,
+    place_text,
+)
 from headway.errors.plurals import counted
 from headway.model.kinds import PROGRAM
 
@@ -203,7 +210,7 @@ def _is_busy(account: Account) -> bool:
 
 def _next(account: Account, first: Loss | None, *, is_locks: bool) -> str:
     question = _NEXT[causes.LOCK] if first is None and is_locks else _question(account, first)
-    if (account.other_processes_ns or 0) > max(_used(account), account.lost_ns):
+    if others_sentence(account):
         return f"stop what else runs on this machine and record again; or as it is: {question}"
     return question
 

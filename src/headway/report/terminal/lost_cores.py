@@ -64,10 +64,10 @@ def render_why(result: Why, console: Console, name: str = "NAME.headway") -> Non
 
 def render_account(account: Account, console: Console) -> None:
     """Print the sentence, the largest causes and the evidence of the first of them."""
-    if others := others_sentence(account):
-        print_line(console, others, bullet="*")
     if idle := idle_sentence(account):
         print_line(console, idle, bullet="*")
+    if others := others_sentence(account):
+        print_line(console, others, bullet="*")
     print_line(console, sentence(account), bullet="*")
     shown = largest(account)
     if shown:

@@ -541,7 +541,7 @@ public final class HeadwayCount0 {
         placeIs(declaring, place, word);
       }
       return word;
-    } catch (Throwable failed) {
+    } catch (VirtualMachineError | RuntimeException failed) { // not what another thread stops this one with
       return -1;
     }
   }
