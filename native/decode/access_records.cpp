@@ -26,6 +26,9 @@ uint64_t total(std::span<const uint64_t> counts) { return std::accumulate(counts
 uint64_t total(const hw_access& record) { return total(record.counts); }
 uint64_t total(const hw_access_owners& record) { return total(record.local) + total(record.shared); }
 uint64_t total(const hw_access_pair& record) { return total(record.counts); }
+uint64_t total(const hw_access_window& record) {
+  return record.sums[HW_CPU_IN] + record.sums[HW_CPU_BETWEEN] + record.sums[HW_MARKS];
+}
 
 bool is_possible(const hw_access& record) {
   return is_thread(record.java_id) && std::ranges::all_of(record.counts, is_count);
@@ -37,6 +40,12 @@ bool is_possible(const hw_access_owners& record) {
 bool is_possible(const hw_access_pair& record) {
   return is_thread(record.java_id) && record.owner_id <= INT64_MAX && std::ranges::all_of(record.counts, is_count);
 }
+
+bool is_possible(const hw_access_window& record) {
+  return is_thread(record.java_id) && std::ranges::all_of(record.sums, is_count);
+}
+
+uint32_t group_of(uint32_t block) { return block >> HW_WINDOW_GROUP_SHIFT; }
 
 // An owner of no more accesses than there are: the rest is of unknown ones.
 OwnedCounts owned_of(const hw_access_owners& owners, const AccessRow& row) {
@@ -88,6 +97,10 @@ bool AccessRecords::take(const hw_record* record) {
     const PairKey key{pair.java_id, pair.owner_id, pair.block};
     return keep_later(record->type == HW_ACCESS_PAIR ? pairs_ : writer_pairs_, key, pair);
   }
+  hw_access_window window;
+  if (record->type == HW_ACCESS_WINDOW && read_as(record, &window) && is_possible(window)) {
+    return keep_later(windows_, std::pair{window.java_id, window.block}, window);
+  }
   return true;
 }
 
@@ -97,6 +110,10 @@ uint64_t AccessRecords::cost_of(const hw_record* record) const {
   hw_access_owners owners;
   hw_access_pair pair;
   if (record->type == HW_ACCESS && read_as(record, &sums)) return last_.contains(key_of(sums)) ? 0 : kRow;
+  hw_access_window window;
+  if (record->type == HW_ACCESS_WINDOW && read_as(record, &window)) {
+    return windows_.contains({window.java_id, window.block}) ? 0 : kRow;
+  }
   if (is_of_owners(record) && read_as(record, &owners)) {
     return (record->type == HW_ACCESS_OWNERS ? owners_ : writers_).contains(key_of(owners)) ? 0 : kRow;
   }
@@ -108,7 +125,7 @@ uint64_t AccessRecords::cost_of(const hw_record* record) const {
 void AccessRecords::finish(const AllocationRecords* names) {
   rows.reserve(last_.size());
   for (const auto& [key, sums] : last_) {
-    AccessRow row{sums.java_id, names->name_of(sums.class_id), {}, {}, {}};
+    AccessRow row{sums.java_id, group_of(sums.block), names->name_of(sums.class_id), {}, {}, {}};
     std::ranges::copy(sums.counts, row.counts.begin());
     if (const auto owners = owners_.find(key); owners != owners_.end()) row.allocator = owned_of(owners->second, row);
     if (const auto last = writers_.find(key); last != writers_.end()) row.last_writer = owned_of(last->second, row);
@@ -116,7 +133,13 @@ void AccessRecords::finish(const AllocationRecords* names) {
   }
   add_pairs(pairs_, pairs);
   add_pairs(writer_pairs_, writer_pairs);
+  for (const auto& [key, window] : windows_) {
+    AccessWindowRow row{window.java_id, group_of(window.block), {}};
+    std::ranges::copy(window.sums, row.sums.begin());
+    windows.push_back(row);
+  }
   last_ = {};
+  windows_ = {};
   owners_ = writers_ = {};
   pairs_ = writer_pairs_ = {};
 }

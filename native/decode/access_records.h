@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "decode/allocation_records.h"
@@ -19,6 +20,7 @@ struct OwnedCounts {
 
 struct AccessRow {
   uint64_t java_id;     // HW_MANY_THREADS, HW_VIRTUAL_THREADS
+  uint32_t group;       // of windows; 0 where there are none
   uint32_t class_name;  // in the texts of AllocationRecords; empty: unknown
   std::array<uint64_t, HW_ACCESS_KINDS> counts;
   OwnedCounts allocator, last_writer;
@@ -28,6 +30,12 @@ struct AccessPairRow {
   uint64_t java_id;   // as above
   uint64_t owner_id;  // 0: unknown
   std::array<uint64_t, HW_OWNED_KINDS> counts;
+};
+
+struct AccessWindowRow {
+  uint64_t java_id;
+  uint32_t group;
+  std::array<uint64_t, HW_WINDOW_SUMS> sums;  // hw_window_sum
 };
 
 // The sums of one file.
@@ -43,6 +51,7 @@ class AccessRecords {
   std::vector<AccessRow> rows;              // in no order
   std::vector<AccessPairRow> pairs;         // by the thread that allocated the object
   std::vector<AccessPairRow> writer_pairs;  // by the one that wrote to it last
+  std::vector<AccessWindowRow> windows;
 
  private:
   using Key = std::tuple<uint64_t, uint32_t, uint32_t>;      // java_id, class_id, block
@@ -50,6 +59,7 @@ class AccessRecords {
   std::map<Key, hw_access> last_;
   std::map<Key, hw_access_owners> owners_, writers_;
   std::map<PairKey, hw_access_pair> pairs_, writer_pairs_;
+  std::map<std::pair<uint64_t, uint32_t>, hw_access_window> windows_;  // java_id, block
 };
 
 }  // namespace headway

@@ -86,6 +86,19 @@ nb::dict access_pairs_of(const std::vector<AccessPairRow>& pairs) {
   return out;
 }
 
+nb::dict access_windows_of(const std::vector<AccessWindowRow>& windows) {
+  nb::dict out;
+  out["java_id"] = column(windows, [](const AccessWindowRow& r) { return static_cast<int64_t>(r.java_id); });
+  out["group"] = column(windows, [](const AccessWindowRow& r) { return r.group; });
+  constexpr const char* kSums[HW_WINDOW_SUMS] = {"cpu_in_ns",     "cpu_own_ns",    "cpu_between_ns",
+                                                 "cpu_before_ns", "cpu_unseen_ns", "marks",
+                                                 "marks_in",      "marks_wrong",   "marks_largest"};
+  for (size_t i = 0; i < HW_WINDOW_SUMS; ++i) {
+    out[kSums[i]] = column(windows, [i](const AccessWindowRow& r) { return static_cast<int64_t>(r.sums[i]); });
+  }
+  return out;
+}
+
 // Of each row those of objects whose owner is known by one rule.
 nb::dict owned_of(const std::vector<AccessRow>& rows, OwnedCounts AccessRow::*rule) {
   nb::dict out;
@@ -108,6 +121,7 @@ nb::dict accesses_of(const AccessRecords& records) {
   for (size_t i = 0; i < HW_ACCESS_KINDS; ++i) {
     out[kAccessKinds[i]] = column(rows, [i](const AccessRow& r) { return static_cast<int64_t>(r.counts[i]); });
   }
+  out["group"] = column(rows, [](const AccessRow& r) { return r.group; });
   nb::dict owned, pairs;
   owned["allocator"] = owned_of(rows, &AccessRow::allocator);
   owned["last-writer"] = owned_of(rows, &AccessRow::last_writer);
@@ -115,6 +129,7 @@ nb::dict accesses_of(const AccessRecords& records) {
   pairs["last-writer"] = access_pairs_of(records.writer_pairs);
   out["owned"] = owned;
   out["pairs"] = pairs;
+  out["windows"] = access_windows_of(records.windows);
   return out;
 }
 

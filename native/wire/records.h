@@ -107,6 +107,7 @@ enum hw_type {
   HW_LINE_PLACE = 57,
   HW_LINE_WRITES = 58,
   HW_LINE_SHARE = 59,
+  HW_ACCESS_WINDOW = 63,
   HW_ACCESS_NODES = 64,
   HW_ACCESS_NODE_PAIR = 65,         // hw_access_nodes once more, by the thread that allocated the object
   HW_ACCESS_NODE_WRITER_PAIR = 66,  // by the one that wrote to it last
@@ -459,6 +460,34 @@ struct hw_access_pair {
   hw_u32 block;
   hw_u32 reserved;
   hw_u64 counts[HW_OWNED_KINDS];
+};
+
+// Where accesses are counted in windows (docs/decisions/0019-windows.md), the highest bits of the `block` of an hw_access have
+// the number of a group of windows. Group 0: what all windows have counted, as it is. Others: what the thread did in the spells
+// right before the windows of the group, as long as these, as estimated from what it did in them. 11: what the windows of all
+// these spells have counted.
+#define HW_WINDOW_GROUP_SHIFT 27
+
+// What one thread did in the windows of a group, and before each of them. Sums: of two records the one with more CPU time in
+// and between windows, and more marks, is the later one.
+enum hw_window_sum {
+  HW_CPU_IN,         // CPU time in windows, ns
+  HW_CPU_OWN,        // what the same work would have taken it at its own speed
+  HW_CPU_BETWEEN,    // between windows
+  HW_CPU_BEFORE,     // of that, in the spells of which it is known what it did
+  HW_CPU_UNSEEN,     // in those of which it is not, as it passed too few marks
+  HW_MARKS,          // group 0 alone: how often it passed marks in the spells that are known
+  HW_MARKS_IN,       // and in the windows of these spells
+  HW_MARKS_WRONG,    // so many more or fewer than estimated from the windows, mark by mark
+  HW_MARKS_LARGEST,  // of HW_MARKS, those of the mark that it passed most often
+  HW_WINDOW_SUMS,
+};
+struct hw_access_window {
+  struct hw_record head;
+  hw_u64 java_id;
+  hw_u32 block;
+  hw_u32 reserved;
+  hw_u64 sums[HW_WINDOW_SUMS];
 };
 
 // --- accesses by memory node (docs/decisions/0021-access-nodes.md) -----------------------------------------------------

@@ -36,6 +36,7 @@ from support.builders.hostile_recording import FILE_NAME, HOSTILE, RAW, WITHOUT_
 from support.builders.line_agent import line_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
+from support.builders.window_agent import window_recording
 from support.drivers.recording_cli import HEADWAY, Terminal
 
 Run = Callable[..., tuple[int, str, str]]
@@ -58,7 +59,11 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
     made = {"switches": switches, "locks": locks.write(place / "l.headway"), "samples": samples, "causal": causal}
-    made |= {"accesses": access_recording(place / "a.headway", with_owners=True), "lines": line_recording(place)}
+    made |= {
+        "accesses": access_recording(place / "a.headway", with_owners=True),
+        "lines": line_recording(place / "lines"),
+    }
+    made |= {"windows": window_recording(place / "w")}
     made |= {"objects": allocation_recording(place / "o.headway"), "counted": counted(place / "n.headway")}
     spoiled = {name: spoil(path, place / f"{FILE_NAME}{name}.headway") for name, path in made.items()}
     edit(
@@ -134,6 +139,7 @@ OF_KIND = {
     "objects": ("objects", "memory"),
     "accesses": ("objects", "report"),
     "lines": ("objects",),
+    "windows": ("objects", "export", "report"),
     "counted": ("counters",),
     "anything": ("why", "parallelism", "threads", "walltime", "whatif", "critical-path", "recover"),
 }
@@ -150,7 +156,7 @@ def inputs(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "kind", ["switches", "locks", "samples", "causal", "objects", "accesses", "lines", "counted", "anything"]
+    "kind", ["switches", "locks", "samples", "causal", "objects", "accesses", "lines", "windows", "counted", "anything"]
 )
 def test_no_command_prints_what_a_recording_holds_raw(
     run: Run, recordings: dict[str, Path], inputs: Path, kind: str, capfd: pytest.CaptureFixture[str],
@@ -176,7 +182,9 @@ def test_no_command_prints_what_a_recording_holds_raw(
             refused += "HW323" in stderr
     # It was there to be printed, and was; or, where a word of a fixed set was spoiled, it is what refused tables hold.
     # Tables of objects shorten names to the terminal's width: there it is whole in JSON alone.
-    assert (refused if kind == "anything" else shown) > (0 if kind in ("objects", "accesses", "lines") else 2)
+    assert (refused if kind == "anything" else shown) > (
+        0 if kind in ("objects", "accesses", "lines", "windows") else 2
+    )
     assert (refused == 0) == (kind != "anything")
 
 

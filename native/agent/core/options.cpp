@@ -95,6 +95,9 @@ std::string object_options(const Options& options) {
   if (options.access_owners) text += ",access_owners=1";
   if (options.access_writers) text += ",access_writers=1";
   if (options.access_lines) text += ",access_lines=1";
+  if (options.window_ms > 0 && options.window_period_ms > 0) {
+    text += ",access_windows=" + std::to_string(options.window_ms) + ':' + std::to_string(options.window_period_ms);
+  }
   if (options.access_nodes) text += ",access_nodes=1";
   std::string globs;
   for (const std::string& glob : options.access_scope) globs += (globs.empty() ? "" : ":") + glob;
@@ -104,6 +107,14 @@ std::string object_options(const Options& options) {
 
 std::string causal_options(const Options& options) {
   return options.causal.empty() ? std::string() : ",causal=" + percent_encode(options.causal);
+}
+
+// "300:3000", milliseconds: a spell of counting and the period that has one.
+void parse_windows(std::string_view value, Options& options) {
+  const size_t colon = value.find(':');
+  if (colon == std::string_view::npos) return;
+  options.window_ms = to_int(value.substr(0, colon));
+  options.window_period_ms = to_int(value.substr(colon + 1));
 }
 
 Options parse_options(std::string_view text) {
@@ -132,6 +143,7 @@ Options parse_options(std::string_view text) {
     if (key == "object_sites") options.object_sites = on;
     if (key == "accesses") options.accesses = on;
     if (key == "access_owners") options.access_owners = on;
+    if (key == "access_windows") parse_windows(value, options);
     if (key == "access_writers") options.access_writers = on;
     if (key == "access_lines") options.access_lines = on;
     if (key == "access_nodes") options.access_nodes = on;

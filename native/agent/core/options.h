@@ -32,6 +32,8 @@ struct Options {
   bool access_owners = false;             // with `accesses`: also by the threads that allocated the objects
   bool access_writers = false;            // with `accesses`: also by the threads that wrote to the objects last
   bool access_lines = false;              // with `accesses`: also writes by the cache line that they are on
+  int window_ms = 0;                      // with `accesses`: counted for so long ...
+  int window_period_ms = 0;               // ... once in each period; 0: always
   bool access_nodes = false;              // with `accesses`: also by memory node, samples of them
   std::vector<std::string> access_scope;  // with `accesses`: globs of the classes whose code is counted (scope.h)
   bool forget_dead = false;  // with `locks`: the sums of collected blockers are merged by class, their room used again

@@ -4,7 +4,7 @@
 //   launched                -agentpath:/path/libheadway_agent.so=spool=DIR[,children=1][,vthreads=1][,locks=1]
 //                               [,objects=BYTES[,object_sites=1]]
 //                               [,accesses=1[,access_owners=1][,access_writers=1][,access_lines=1][,access_nodes=1]
-//                                 [,access_scope=GLOBS]]
+//                                 [,access_windows=MS:PERIOD_MS][,access_scope=GLOBS]]
 //                               [,sampler=LIBRARY,sample=ARGUMENTS][,causal=SPEC]
 //   attached to a running   attach protocol, `load`: the same, without children=1
 //     JVM

@@ -127,6 +127,11 @@ uint64_t AccessCounters::find(int64_t key) noexcept {
     block.written.clear();
     block.pairs_written.clear();
     block.owner = owner_of_key(key);
+    if (windows_.is_on() && !begin_windowed(block, key)) {
+      free_.push_back(*number);
+      if (left_out_.size() < kMostLeftOut) left_out_.insert(key);
+      return middle_of(nobodys_);
+    }
     set_key(block, key);
     found = by_key_.emplace(key, *number).first;
   }
@@ -150,7 +155,7 @@ std::optional<uint32_t> AccessCounters::take_block() noexcept {
   }
   unsigned char* const memory = blocks_.size() < kMostBlocks ? take_memory() : nullptr;
   if (memory == nullptr) return std::nullopt;
-  blocks_.push_back({memory});
+  blocks_.push_back({memory, reinterpret_cast<uint64_t*>(memory + kHeadBytes)});
   return static_cast<uint32_t>(blocks_.size() - 1);
 }
 
@@ -158,6 +163,8 @@ void AccessCounters::release(uint32_t number) noexcept {
   Block& block = blocks_[number];
   give_ids_back(block);
   set_key(block, 0);
+  block.by_group.clear();
+  block.windowed = nullptr;
   madvise(block.memory + kHeadBytes, block_bytes() - kHeadBytes, MADV_DONTNEED);  // zeros from now on
   free_.push_back(number);
 }
@@ -178,9 +185,7 @@ void AccessCounters::set_key(Block& block, int64_t key) noexcept {
   __atomic_store_n(head - kKey, key, __ATOMIC_RELEASE);
 }
 
-uint64_t* AccessCounters::counters_of(const Block& block) noexcept {
-  return reinterpret_cast<uint64_t*>(block.memory + kHeadBytes);
-}
+uint64_t* AccessCounters::counters_of(const Block& block) noexcept { return block.counters; }
 
 std::map<uint32_t, AccessCounters::Sums> AccessCounters::sums_of(const Block& block) const noexcept {
   std::map<uint32_t, Sums> found;
@@ -266,6 +271,77 @@ hw_access_owners AccessCounters::owners_of(const hw_access& record, size_t rule,
 
 uint64_t AccessCounters::total(const Sums& sums) noexcept {
   return std::accumulate(sums.begin(), sums.end(), uint64_t{0});
+}
+
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+void AccessCounters::start_windows() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.start(kCounters);
+}
+
+std::vector<AccessWindows::Counting> AccessCounters::all_counting() const noexcept {
+  std::vector<AccessWindows::Counting> found;
+  found.reserve(by_key_.size());
+  for (const auto& [key, number] : by_key_) found.push_back(counting_of(blocks_[number]));
+  return found;
+}
+
+void AccessCounters::look_before_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.look(all_counting());
+}
+
+void AccessCounters::begin_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.begin_window(all_counting(), next_counter_);
+}
+
+void AccessCounters::end_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.end_window(all_counting(), next_counter_);
+}
+
+void AccessCounters::end_windows() noexcept {
+  const std::lock_guard locked(mutex_);
+  if (!windows_.is_on()) return;
+  for (const AccessWindows::Counting& each : all_counting()) windows_.end_thread(each, next_counter_);
+  windows_.end();
+}
+
+// False: there is no memory, or no number for the block that leaves room for its groups.
+bool AccessCounters::begin_windowed(Block& block, int64_t key) noexcept {
+  if (block.serial >> HW_WINDOW_GROUP_SHIFT != 0) return false;
+  block.windowed = WindowedThread::make(kCounters);
+  if (block.windowed == nullptr) return false;
+  block.work_written = {};
+  block.by_group.resize(WindowedThread::kAll);
+  for (uint32_t group = 0; group < WindowedThread::kAll; ++group) {
+    Block& part = block.by_group[group];
+    part.counters = block.windowed->counters_of_group(group);
+    part.key = key;
+    part.serial = block.serial | group << HW_WINDOW_GROUP_SHIFT;
+  }
+  return true;
+}
+
+hw_access_window AccessCounters::window_of(const Block& block, uint32_t group) const noexcept {
+  const WindowWork& work = block.windowed->work(group);
+  hw_access_window record{};
+  record.java_id = java_id(block.key);
+  record.block = block.by_group[group].serial;
+  record.sums[HW_CPU_IN] = static_cast<uint64_t>(work.in_ns);
+  record.sums[HW_CPU_OWN] = static_cast<uint64_t>(work.own_ns);
+  record.sums[HW_CPU_BETWEEN] = static_cast<uint64_t>(work.between_ns);
+  record.sums[HW_CPU_BEFORE] = static_cast<uint64_t>(work.before_ns);
+  record.sums[HW_CPU_UNSEEN] = static_cast<uint64_t>(work.unseen_ns);
+  if (group > 0) return record;
+  const MarkCheck check = block.windowed->check(next_counter_);
+  record.sums[HW_MARKS] = check.passed;
+  record.sums[HW_MARKS_IN] = check.in;
+  record.sums[HW_MARKS_WRONG] = check.wrong;
+  record.sums[HW_MARKS_LARGEST] = check.largest;
+  return record;
 }
 
 uint64_t AccessCounters::java_id(int64_t key) noexcept {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "agent/classfile/access_pieces.h"
+#include "agent/objects/access_windows.h"
 #include "agent/objects/object_ids.h"
 #include "agent/objects/owner_rules.h"
 #include "wire/records.h"
@@ -49,6 +50,19 @@ class AccessCounters {
   // room for when which accesses are sampled next.
   bool start(OwnerRules rules = {}, ObjectIds* ids = nullptr, bool with_nodes = false) noexcept;
 
+  // Counts in windows (access_windows.h), the first of which is open from now on; not with owners. Once, behind start().
+  void start_windows() noexcept;
+  bool has_windows() const noexcept { return windows_.is_on(); }
+  // Only by the thread that begins and ends windows.
+  std::span<const uint8_t> switches() const noexcept { return windows_.switches(); }
+  uint32_t windows() const noexcept { return windows_.windows(); }
+  void look_before_window() noexcept;
+  void open_window() noexcept { windows_.open_window(); }
+  void begin_window() noexcept;
+  void end_window() noexcept;
+  // Nothing is counted any more.
+  void end_windows() noexcept;
+
   // The number of the first of the counters of a class, which has one for each of `counts`; the others follow. A class
   // that comes again has the same. None: there is no room. `class_id`: the class's number for records.
   std::optional<int32_t> number_of(uint32_t class_id, std::span<const AccessCounts> counts) noexcept;
@@ -75,8 +89,9 @@ class AccessCounters {
     const std::lock_guard locked(mutex_);
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return;
-    write_block(blocks_[found->second], true, write);
-    write_pairs(blocks_[found->second], true, write);
+    Block& block = blocks_[found->second];
+    if (block.windowed != nullptr) windows_.end_thread(counting_of(block), next_counter_);
+    write_parts(block, true, write);
     release(found->second);
     by_key_.erase(found);
   }
@@ -88,8 +103,7 @@ class AccessCounters {
     const std::lock_guard locked(mutex_);
     uint32_t written = 0;
     for (const auto& [key, number] : by_key_) {
-      written += write_block(blocks_[number], is_last, write);
-      written += write_pairs(blocks_[number], is_last, write);
+      written += write_parts(blocks_[number], is_last, write);
     }
     return written + write_rest(write);
   }
@@ -97,6 +111,8 @@ class AccessCounters {
   // How many numbers owners have, those of unknown ones and of virtual threads included.
   uint32_t owners() const noexcept { return next_owner_; }
   uint32_t owners_left_out() const noexcept { return owners_left_out_; }
+  // Whether rows of threads that count in windows are in none, or in those of all threads.
+  bool has_full_rows() const noexcept { return rows_ >= kMostRows; }
   uint32_t threads_left_out() const noexcept { return static_cast<uint32_t>(left_out_.size()); }
 
  private:
@@ -114,12 +130,23 @@ class AccessCounters {
   };
   struct Block {
     unsigned char* memory;
+    uint64_t* counters = nullptr;
     int64_t key = 0;
     uint32_t serial = 0;
     uint32_t owner = kUnknownOwner;                // the number of its thread as an owner
     std::map<uint32_t, uint64_t> written{};        // by class_id: the sum of all sums, when they were handed on last
     std::map<uint32_t, uint64_t> pairs_written{};  // likewise, by rule and owner
+    std::unique_ptr<WindowedThread> windowed{};    // null: everything is counted
+    std::vector<Block> by_group{};                 // what was counted in windows, as if it were other blocks'
+    std::array<uint64_t, WindowedThread::kAll> work_written{};
   };
+
+  AccessWindows::Counting counting_of(const Block& block) const noexcept {
+    return {block.windowed.get(), counters_of(block)};
+  }
+  std::vector<AccessWindows::Counting> all_counting() const noexcept;
+  bool begin_windowed(Block& block, int64_t key) noexcept;
+  hw_access_window window_of(const Block& block, uint32_t group) const noexcept;
 
   static uint64_t* counters_of(const Block& block) noexcept;
   static void set_key(Block& block, int64_t key) noexcept;
@@ -142,6 +169,25 @@ class AccessCounters {
   static hw_access record_of(uint64_t java_id, uint32_t class_id, uint32_t serial, const Sums& sums) noexcept;
   static hw_access_owners owners_of(const hw_access& record, size_t rule, const Sums& sums) noexcept;
   static uint64_t total(const Sums& sums) noexcept;
+
+  // Of a thread that counts in windows by group, and what it did in each.
+  template <typename Write>
+  uint32_t write_parts(Block& block, bool is_last, Write write) noexcept {
+    if (block.windowed == nullptr) return write_block(block, is_last, write) + write_pairs(block, is_last, write);
+    uint32_t written = 0;
+    for (uint32_t group = 0; group < block.by_group.size(); ++group) {
+      written += write_block(block.by_group[group], is_last && group == 0, write);
+      if constexpr (std::is_invocable_v<Write, hw_access_window>) {
+        const hw_access_window record = window_of(block, group);
+        const uint64_t sum = record.sums[HW_CPU_IN] + record.sums[HW_CPU_BETWEEN] + record.sums[HW_MARKS];
+        if (sum == block.work_written[group]) continue;
+        block.work_written[group] = sum;
+        write(record);
+        ++written;
+      }
+    }
+    return written;
+  }
 
   template <typename Write>
   uint32_t write_block(Block& block, bool is_last, Write write) noexcept {
@@ -227,6 +273,7 @@ class AccessCounters {
   }
 
   std::mutex mutex_;
+  AccessWindows windows_;
   uint64_t* slots_ = nullptr;
   unsigned char* nobodys_ = nullptr;  // a block that no key fits
   std::vector<Counted> counted_;

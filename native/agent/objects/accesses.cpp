@@ -22,6 +22,7 @@
 #include "agent/objects/object_ids.h"
 #include "agent/objects/owner_hash.h"
 #include "agent/objects/sums_writer.h"
+#include "agent/objects/window_timer.h"
 #include "agent/state/records.h"
 #include "agent/state/state.h"
 #include "count_class_file.h"
@@ -37,6 +38,7 @@ struct Accesses {
   AccessCounters counters;
   ObjectIds ids;  // with owners by the last writer
   SumsWriter writer{"headway accesses"};
+  WindowTimer timer;
   BootClass own{"java/lang/HeadwayCount", kCountClassFile, {}};
   std::vector<std::string> scope;
   int64_t generator =
@@ -44,6 +46,7 @@ struct Accesses {
   bool owners_work = false;
   std::atomic<bool> armed{false};  // classes get counts as they are loaded
   std::atomic<bool> dying{false};
+  std::atomic<bool> windows_failed{false};
   std::mutex mutex;
   std::set<std::string, std::less<>> changed;  // classes that have counts; internal names
 
@@ -142,6 +145,10 @@ void set_class_files(bool on) {
 jlong JNICALL native_blocks(JNIEnv*, jclass) { return static_cast<jlong>(accesses().counters.slots()); }
 jlong JNICALL native_find(JNIEnv*, jclass, jlong key) { return static_cast<jlong>(accesses().counters.find(key)); }
 
+jboolean JNICALL native_has_windows(JNIEnv*, jclass) {
+  return accesses().counters.has_windows() ? JNI_TRUE : JNI_FALSE;
+}
+
 jlong JNICALL native_ids(JNIEnv*, jclass) { return static_cast<jlong>(accesses().ids.address()); }
 jint JNICALL native_take_ids(JNIEnv*, jclass, jint owner) {
   return static_cast<jint>(accesses().ids.take_chunk(static_cast<uint8_t>(owner)));
@@ -161,6 +168,7 @@ std::span<const JNINativeMethod> natives() {
     all.insert(all.end(),
                {
                    native_method("blocks", "()J", reinterpret_cast<void*>(native_blocks)),
+                   native_method("hasWindows", "()Z", reinterpret_cast<void*>(native_has_windows)),
                    native_method("find", "(J)J", reinterpret_cast<void*>(native_find)),
                    native_method("ids", "()J", reinterpret_cast<void*>(native_ids)),
                    native_method("takeIds", "(I)I", reinterpret_cast<void*>(native_take_ids)),
@@ -177,11 +185,19 @@ struct Write {
   void operator()(const hw_access& record) const { write_access(record); }
   void operator()(const hw_access_owners& record) const { write_access_owners(record); }
   void operator()(const hw_access_pair& record) const { write_access_pair(record); }
+  void operator()(const hw_access_window& record) const { write_access_window(record); }
 };
 
 int64_t write_sums(bool is_last) {
   return int64_t{accesses().counters.write_changed(is_last, Write{})} * int64_t{sizeof(hw_access)} + write_lines() +
          write_nodes();
+}
+
+// Owners and cache lines are of all writes, those between windows too: with them everything is counted.
+bool has_windows(const Options& options) {
+  const bool is_plain =
+      !options.access_owners && !options.access_writers && !options.access_lines && !options.access_nodes;
+  return is_plain && options.window_ms > 0 && options.window_period_ms / 4 >= options.window_ms;
 }
 
 // The program goes on without headway: its classes get their own bytes back.
@@ -204,6 +220,50 @@ void take_counts_out(JNIEnv* jni) {
   for (jclass type : types) jni->DeleteGlobalRef(type);
 }
 
+// --- windows ---------------------------------------------------------------------------------------------------------
+
+// The hook class's switches are as those here from now on: it is retransformed, to what it is, so that the JVM discards
+// what it has compiled with the old ones. False: it may not be.
+bool set_switches(JNIEnv* jni) {
+  Accesses& self = accesses();
+  if (self.dying.load() || jni->PushLocalFrame(kLocalRefs) != JNI_OK) return false;
+  bool is_done = false;
+  jfieldID field = jni->GetStaticFieldID(self.own.type, "SWITCHES", "[B");
+  jobject switches = no_exception(jni) ? jni->GetStaticObjectField(self.own.type, field) : nullptr;
+  if (switches != nullptr) {
+    const std::span<const uint8_t> all = self.counters.switches();
+    jni->SetByteArrayRegion(static_cast<jbyteArray>(switches), 0, static_cast<jsize>(all.size()),
+                            reinterpret_cast<const jbyte*>(all.data()));
+    is_done = no_exception(jni) && agent().jvmti->RetransformClasses(1, &self.own.type) == JVMTI_ERROR_NONE;
+  }
+  jni->PopLocalFrame(nullptr);
+  return is_done;
+}
+
+// A window in which only some code counts would tell too little: then there is none, and nothing is estimated.
+void begin_window(JNIEnv* jni) {
+  Accesses& self = accesses();
+  self.counters.open_window();
+  if (set_switches(jni)) {
+    self.counters.begin_window();
+  } else if (!self.dying.load()) {
+    self.windows_failed = true;
+  }
+}
+
+void end_window(JNIEnv* jni) {
+  accesses().counters.end_window();
+  set_switches(jni);
+}
+
+// Not null: what is in the way.
+const char* start_timer(JNIEnv* jni) {
+  Accesses& self = accesses();
+  if (!self.counters.has_windows()) return nullptr;
+  const WindowTimer::Tasks edges{[] { accesses().counters.look_before_window(); }, begin_window, end_window};
+  return self.timer.start(jni, agent().options.window_ms, agent().options.window_period_ms, edges);
+}
+
 const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   Accesses& self = accesses();
   if (agent().attached) return "reads and writes are counted from the start of a JVM on only";
@@ -221,12 +281,17 @@ const char* turn_on(JNIEnv* jni, void (*end_silenced)() noexcept) {
   if (agent().options.access_lines) {
     if (const char* problem = prepare_lines()) return problem;
   }
+  if (has_windows(agent().options)) self.counters.start_windows();
   forget_classes(jni);
   self.own.natives = natives();
   if (const char* problem = define_boot_class(jni, self.own)) return problem;
   self.scope = agent().options.access_scope;
   const SumsTasks tasks{[] { return write_sums(false); }, end_silenced, nullptr, take_counts_out};
-  if (!self.writer.start(jni, tasks)) return "the JVM gives the agent no thread of its own";
+  if (const char* problem = start_timer(jni)) return problem;
+  if (!self.writer.start(jni, tasks)) {
+    self.timer.end();
+    return "the JVM gives the agent no thread of its own";
+  }
   self.armed.store(true, std::memory_order_release);
   set_class_files(true);
   for_each_loaded(jni, [&](jclass type, const std::string& name) {
@@ -254,6 +319,10 @@ std::string coverage() {
   add("instructions", self.instructions);
   add("instructions_left_out", self.instructions_left_out);
   add("threads_left_out", self.counters.threads_left_out());
+  if (self.counters.has_windows()) {
+    add("windows", self.counters.windows());
+    add("windows_incomplete", self.counters.has_full_rows() || self.windows_failed ? 1 : 0);
+  }
   if (lines_work()) text += line_coverage();
   if (nodes_work()) text += node_coverage();
   if (!self.owners_work) return text;
@@ -284,6 +353,10 @@ void begin_accesses(JNIEnv* jni, void (*end_silenced)() noexcept) noexcept {
   if (problem == nullptr && (agent().options.access_owners || agent().options.access_writers)) {
     write_info("access_owners", accesses().owners_work ? owner_rules() : "unknown");
   }
+  if (problem == nullptr && accesses().counters.has_windows()) {
+    write_info("access_windows",
+               std::to_string(agent().options.window_ms) + ':' + std::to_string(agent().options.window_period_ms));
+  }
   if (problem == nullptr && agent().options.access_lines) write_info("access_lines", lines_work() ? "on" : "unknown");
   if (problem == nullptr && agent().options.access_nodes) write_info("access_nodes", nodes_work() ? "on" : "unknown");
   jni->PopLocalFrame(nullptr);
@@ -307,6 +380,8 @@ void silence_accesses(bool dies) noexcept {
   silence_lines();
   silence_nodes();
   set_class_files(false);
+  self.timer.end();
+  self.counters.end_windows();
   self.writer.write_last([] {
     write_sums(true);
     write_last_info("accesses_coverage", coverage());

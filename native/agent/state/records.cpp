@@ -124,6 +124,10 @@ void write_access_owners(hw_access_owners record) noexcept {
 
 void write_access_pair(hw_access_pair record) noexcept { write_to(file_until_released(), record, record.head.type, 0); }
 
+void write_access_window(hw_access_window record) noexcept {
+  write_to(file_until_released(), record, HW_ACCESS_WINDOW, 0);
+}
+
 void write_access_nodes(hw_access_nodes record) noexcept {
   write_to(file_until_released(), record, record.head.type, 0);
 }

@@ -30,6 +30,7 @@ void write_allocation(hw_allocation record) noexcept;
 void write_access(hw_access record) noexcept;
 void write_access_owners(hw_access_owners record) noexcept;
 void write_access_pair(hw_access_pair record) noexcept;
+void write_access_window(hw_access_window record) noexcept;
 void write_access_nodes(hw_access_nodes record) noexcept;
 void write_line_place(hw_line_place record) noexcept;
 void write_line_writes(hw_line_writes record) noexcept;

@@ -169,6 +169,7 @@ struct Owned {
   std::map<uint64_t, hw_access_owners> owners, writers;
   std::map<std::pair<uint64_t, uint64_t>, hw_access_pair> pairs, writer_pairs;
   void operator()(const hw_access& row) { rows[row.java_id] = row; }
+  void operator()(const hw_access_window&) {}
   void operator()(const hw_access_owners& row) {
     (row.head.type == HW_ACCESS_OWNERS ? owners : writers)[row.java_id] = row;
   }

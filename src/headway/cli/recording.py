@@ -24,7 +24,7 @@ from headway.model.iterations import GC, MARKER, METHOD, IterationMarks
 from headway.record.counters.groups import DEFAULT, SCOPES, CounterOptions
 from headway.record.counters.groups import parse as parse_counters
 from headway.record.request.jvm_options import LockOptions
-from headway.record.request.objects import ObjectOptions
+from headway.record.request.objects import ObjectOptions, with_windows
 from headway.record.request.objects import parse as parse_objects
 from headway.record.request.sampling import SampleOptions, parse
 from headway.record.session.plan import Plan, usable_cpus
@@ -96,6 +96,12 @@ _OPTIONS = (
         metavar="CLASSES",
         help="With --objects accesses: only those by code of these classes, such as 'com.acme.*'. May be given several times; "
         "by default those of the program and its libraries.",
+    ),
+    click.option(
+        "--windows",
+        metavar="TIME/PERIOD",
+        help="With --objects accesses: count for TIME once in each PERIOD, such as 300ms/60s, and estimate the rest: between "
+        "windows the program runs at its own speed. PERIOD is 10s or longer.",
     ),
     click.option(
         "--counters",
@@ -216,8 +222,8 @@ def _sample(options: dict[str, Any], by_default: bool) -> SampleOptions | None:
 
 def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
     """Return how allocations or accesses are to be counted, None for not at all. Raises click.UsageError."""
-    scope, owner = options["object_scope"], options["owner"]
-    for name, value in (("--object-scope", scope), ("--owner", owner)):
+    scope, owner, windows = options["object_scope"], options["owner"], options["windows"]
+    for name, value in (("--object-scope", scope), ("--owner", owner), ("--windows", windows)):
         if options["objects"] is None and value not in (None, ()):
             raise click.UsageError(f"{name} is about accesses: add --objects accesses")
     if options["objects"] is None:
@@ -226,6 +232,7 @@ def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
         raise click.UsageError("--objects needs the agent: leave out --no-agent")
     try:
         found = parse_objects(options["objects"], scope, owner)
+        found = found if windows is None else with_windows(found, windows)
     except ValueError as error:
         raise click.UsageError(f"--objects {error}") from None
     if found.accesses and pid is not None:

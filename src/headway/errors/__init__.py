@@ -36,6 +36,7 @@ from headway.errors import (
     sweeps,
     whatif,
     whatif_tasks,
+    windows,
 )
 from headway.errors.message import WARNING, Message
 from headway.errors.plurals import in_number
@@ -64,6 +65,7 @@ _ROWS = tuple(
         memory,
         whatif,
         whatif_tasks,
+        windows,
         placement,
     )
     for row in block.ROWS

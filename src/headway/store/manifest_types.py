@@ -50,6 +50,7 @@ _BOUNDS: Mapping[Any, tuple[int, int]] = {
 _CPU = {"cpu": _Whole, "core": _Whole, "package": _Whole, "node": _Whole, "smt_siblings": [_Whole]}
 _HOST = {"kernel": str, "hypervisor": str, "governor": str, "boost": bool, "memory_bytes": _Whole}
 _LEFT_OUT = ("classes_left_out", "loaded_before", "methods_left_out", "instructions_left_out", "threads_left_out")
+_OF_WINDOWS = ("window_ms", "window_period_ms", "windows", "windows_incomplete")
 _ACCESSES = {"pid": _Whole, "problem": str, "is_complete": bool}
 _TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("state", "created_utc", "headway_version", "mode", "cwd", "ended_by", "kind"), str),
@@ -73,7 +74,9 @@ _TYPES: Mapping[str, Any] = {
         **{"interval_bytes": _Whole, "sites": bool},
         "jvms": [{"pid": _Whole, "interval_bytes": _Whole, "is_complete": bool, "begins_late": bool, "problem": str}],
     },
-    "accesses": {"jvms": [{**_ACCESSES, **dict.fromkeys(("classes", "instructions", *_LEFT_OUT), _Whole)}]},
+    "accesses": {
+        "jvms": [{**_ACCESSES, **dict.fromkeys(("classes", "instructions", *_LEFT_OUT, *_OF_WINDOWS), _Whole)}]
+    },
     "sampling": {"events": [str]},
     "rusage": {"user_ns": _Whole, "system_ns": _Whole},
     "import": {"samples": _Whole, "each": _Whole, "cores_used": {"mean": _Number, "peak": _Number}},

@@ -20,6 +20,7 @@ TABLES: dict[str, TableSchema] = {
         *(stacks.FRAME, stacks.STACK, locks.BLOCKER, locks.BLOCK, locks.HOLD, stacks.WAITING_STACK, stacks.SAMPLE),
         *(stacks.MOUNT, objects.ALLOCATION, objects.ACCESS, scheduling.REGION_COUNTER),
         *(objects.ACCESS_OWNER, objects.ACCESS_PAIR, objects.THREAD_OBJECTS, objects.HEAP_NODE),
+        *(objects.ACCESS_WINDOW, objects.ACCESS_WINDOW_WORK),
         *(objects.ACCESS_WRITER, objects.ACCESS_WRITER_PAIR, objects.LINE_WRITE, objects.LINE_SHARE),
         *(objects.ACCESS_NODE, objects.ACCESS_NODE_PAIR),
         *causal.ALL,

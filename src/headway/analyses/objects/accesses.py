@@ -15,9 +15,11 @@ from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.nodes import between_nodes, nodes_by_group
 from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices, recorded_rules
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
+from headway.analyses.objects.windows import window_notices
 from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
+    from headway.analyses.objects.window_types import WindowAnswer
     from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
@@ -41,7 +43,7 @@ def accesses(
     accesses. Raises HeadwayError HW815.
     """
     jvms = (recording.manifest.extra.get("accesses") or {}).get("jvms") or ()
-    if not recording.has("access") and all(jvm.get("problem") is not None for jvm in jvms):
+    if not recording.has("access") and all(jvm.get("problem") is not None or jvm.get("window_ms") for jvm in jvms):
         return None
     total = Accessed(*recording.query(f"SELECT {_SUMS} FROM access a").fetchall()[0])
     rules = recorded_rules(recording)
@@ -73,8 +75,10 @@ def has_one_node(recording: Recording) -> bool:
     return nodes is not None and len(nodes) == 1
 
 
-def access_notices(recording: Recording, found: AccessAnswer | None) -> list[Notice]:
+def access_notices(recording: Recording, found: AccessAnswer | None, windows: WindowAnswer | None) -> list[Notice]:
     """Return how to record accesses where there are none, else what is not known of them."""
+    if windows is not None:
+        return window_notices(windows)
     if found is None:
         return [Notice.of("HW806")]
     notices = [Notice.of("HW845", accesses=found.together)] if found.together else []

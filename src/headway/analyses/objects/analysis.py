@@ -28,6 +28,7 @@ from headway.analyses.objects.types import (
     Measure,
     ObjectsAnswer,
 )
+from headway.analyses.objects.windows import windowed_accesses
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import Kind
 
@@ -69,14 +70,13 @@ def objects(
     jvms = asked.get("jvms") or ()
     intervals = {each for jvm in jvms if isinstance(each := jvm.get("interval_bytes"), int)}
     accessed = accesses(recording, by, rule)
-    lines = cache_lines(recording)
+    lines, windows = cache_lines(recording), windowed_accesses(recording, by)
+    about = (*access_notices(recording, accessed, windows), *_line_notices(lines, by))
     if not recording.has("allocation") and not intervals:
-        if accessed is None:
+        if accessed is None and windows is None:
             raise _nothing(recording, jvms)
-        notices = (*recorded_notices(recording), *access_notices(recording, accessed), *_line_notices(lines, by))
-        return ObjectsAnswer(
-            by, None, (), None, has_sites=False, unknown={}, notices=notices, accesses=accessed, lines=lines
-        )
+        notices = (*recorded_notices(recording), *about)
+        return ObjectsAnswer(by, None, (), None, False, {}, notices, accessed, lines, windows)
     unseen = none_sampled(max(intervals, default=0))
     total = _allocated(recording.query(f"SELECT {_SUMS} {_OWN}").fetchall()[0], unseen)
     groups, left_out = _groups(recording, by, sort, unseen)
@@ -92,11 +92,11 @@ def objects(
         (
             *recorded_notices(recording),
             *_notices(recording, interval, left_out),
-            *access_notices(recording, accessed),
-            *_line_notices(lines, by),
+            *about,
         ),
         accessed,
         lines,
+        windows,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from headway.analyses.objects.line_types import LineAnswer
+    from headway.analyses.objects.window_types import WindowAnswer
     from headway.errors import Notice
     from headway.model.object_owners import OwnerRule
 
@@ -226,3 +227,4 @@ class ObjectsAnswer:
     notices: tuple[Notice, ...]
     accesses: AccessAnswer | None = None
     lines: LineAnswer | None = None
+    windows: WindowAnswer | None = None

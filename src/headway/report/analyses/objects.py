@@ -13,6 +13,7 @@ from headway.report.analyses.object_heat import heat_map
 from headway.report.analyses.object_lines import line_names, line_sentences, line_table
 from headway.report.analyses.object_nodes import between_table, node_cells, node_columns, node_sentences
 from headway.report.analyses.object_owners import matrix_table, owner_cells, owner_columns, owner_sentences, pair_table
+from headway.report.analyses.object_windows import window_sentences, window_table
 from headway.report.analysis import BaseAnalysis, Section, Shown, Table, Window
 from headway.report.commands import summary_of
 
@@ -67,9 +68,10 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway objects app.headway --by field",
         "headway record --objects accesses,nodes -o nodes.headway -- java -jar app.jar",
         "headway objects nodes.headway --by node",
+        "headway record --objects accesses --windows 300ms/60s -- java Main",
     )
     has_window = False
-    section_needs = ("allocation", "access")
+    section_needs = ("allocation", "access", "access_window")
 
     def parameters(self) -> tuple[click.Parameter, ...]:
         """Return --by, --matrix, --owner, --sort and --all."""
@@ -129,6 +131,8 @@ class ObjectsAnalysis(BaseAnalysis):
             tables.append(between_table(found.accesses))
         if found.lines is not None and found.by in ("class", "field"):
             tables.append(line_table(found.lines, top))
+        if found.windows is not None and found.by in ("class", "thread", "thread-class"):
+            tables.append(window_table(found.windows, found.by, top))
         shown = tuple(each for each in tables if each.rows)
         return Section("Objects", tuple(_sentences(found)), shown, found.notices, heat_map=heat_map(found.accesses))
 
@@ -179,6 +183,7 @@ def _more(groups: int, shown: int) -> str:
 
 def _sentences(found: ObjectsAnswer) -> list[str]:
     sentences = [] if found.total is None else _allocation_sentences(found, found.total)
+    sentences += window_sentences(found.windows)
     if found.accesses is None:
         return sentences
     total = found.accesses.total
@@ -235,7 +240,8 @@ def _size(quantity: Quantity) -> str:
 def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
     """Return the first columns of the tables, which are names."""
     of_accesses = () if found.accesses is None else found.accesses.groups
-    several = len({*(group.pid for group in found.groups), *(group.pid for group in of_accesses)}) > 1
+    in_windows = () if found.windows is None else found.windows.groups
+    several = len({group.pid for group in (*found.groups, *of_accesses, *in_windows)}) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     parts["pair"] = ("thread",)
     parts["field"] = ("field",)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headway.model.object_owners import OBJECT_KINDS
 from headway.report.json.object_lines import lines_json
 from headway.report.json.object_nodes import between_json, by_node, shares_json
+from headway.report.json.object_windows import windows_json
 
 if TYPE_CHECKING:
     from headway.analyses.objects.types import (
@@ -34,6 +35,7 @@ def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
         "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
         "lines": lines_json(found.lines),
         "nodes": None if found.accesses is None else between_json(found.accesses),
+        "windows": windows_json(found.windows),
         "interval_bytes": found.interval_bytes,
         "by": found.by,
         "groups": [_group(each) for each in found.groups],

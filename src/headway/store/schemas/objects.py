@@ -47,6 +47,42 @@ ACCESS = TableSchema(
     ),
 )
 
+ACCESS_WINDOW = TableSchema(
+    "access_window",
+    "Accesses where they were counted in windows (--objects accesses --windows 300ms/60s), in place of table `access`: what "
+    "windows counted, and what threads did in the spells before them, from which `headway objects` estimates the whole run.",
+    (
+        *ACCESS.columns[:4],
+        Column(
+            "window_group",
+            "SMALLINT",
+            "0: what all windows have counted, exactly; 1 to 10: what the thread did in the spells right before the windows of a "
+            "group, each as long as its window, as it follows from these windows; 11: what the windows of all these spells have "
+            "counted. Windows are put into groups in turn",
+        ),
+        *ACCESS.columns[4:],
+    ),
+)
+
+ACCESS_WINDOW_WORK = TableSchema(
+    "access_window_work",
+    "CPU time of threads in windows and between them, and how well windows tell what was done in the spells before them. Only "
+    "where accesses were counted in windows.",
+    (
+        *ACCESS.columns[:3],
+        Column("window_group", "SMALLINT", "the group of windows; 0: the first window, and the time behind the last"),
+        Column("cpu_in_ns", "BIGINT", "in windows"),
+        Column("cpu_own_ns", "BIGINT", "what the same work would have taken at the thread's own speed"),
+        Column("cpu_between_ns", "BIGINT", "between each window and the one before"),
+        Column("cpu_before_ns", "BIGINT", "of that, in the spells of which it is known what the thread did"),
+        Column("cpu_unseen_ns", "BIGINT", "in those of which it is not, as it passed too few marks"),
+        Column("marks", "BIGINT", "group 0: how often it passed marks, code that always counts, in the known spells"),
+        Column("marks_in", "BIGINT", "group 0: and in the windows of these spells"),
+        Column("marks_wrong", "BIGINT", "group 0: so many more or fewer than windows say, added up mark by mark"),
+        Column("marks_largest", "BIGINT", "group 0: of marks, those of the mark that it passed most often"),
+    ),
+)
+
 _OWNED = (
     ("tuple_reads", "reads of fields"),
     ("tuple_writes", "writes of fields"),

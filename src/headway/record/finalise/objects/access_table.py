@@ -13,6 +13,7 @@ from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, 
 from headway.record.finalise.agent_facts import agent_fact
 from headway.record.finalise.objects.line_table import LINE_COVERAGE, LineTables, line_notices
 from headway.record.finalise.objects.node_table import NODE_COVERAGE, NodeTables, node_notices
+from headway.record.finalise.objects.window_table import WINDOW_COVERAGE, WindowTables, windows_of
 from headway.record.finalise.threads.thread_columns import thread_columns
 from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
@@ -50,11 +51,14 @@ class AccessTables:
         """Write `access`; nothing if no JVM counted. Raises OSError."""
         if not any(_counted(agent) for agent in self.agents):
             return {}
+        tables = WindowTables(self.threads, self.agents).write(directory, possible)
+        if all(windows_of(agent) for agent in self.agents if _counted(agent)):
+            return tables
         with TableWriter(directory, TABLES["access"], possible) as writer:
             for number, agent in enumerate(self.agents):
-                if len(agent["accesses"]["java_id"]):
+                if len(agent["accesses"]["java_id"]) and not windows_of(agent):
                     writer.write(self._rows(number, agent))
-        tables = {"access": writer.info}
+        tables["access"] = writer.info
         for rule in OWNER_RULES:
             if any(rule in _known_rules(agent) for agent in self.agents):
                 tables |= self._write_owners(directory, possible, rule)
@@ -94,7 +98,7 @@ class AccessTables:
             if jvm["owners_are"] == "unknown":
                 found.append(Notice.of("HW848", pid=jvm["pid"]))
             found += [*line_notices(jvm), *node_notices(jvm)]
-        if any(jvm["problem"] is None for jvm in self.facts().get("jvms", ())):
+        if any(jvm["problem"] is None and not jvm.get("window_ms") for jvm in self.facts().get("jvms", ())):
             found.append(Notice.of("HW843"))
         return found
 
@@ -114,6 +118,8 @@ class AccessTables:
         known = {"pid": self.threads.pid_of_agent[number], "problem": problem, "is_complete": is_complete}
         owners_are = ",".join(rules) or ("unknown" if agent_fact(agent, "access_owners") else None)
         lines_are = agent_fact(agent, "access_lines") or None
+        if windows := windows_of(agent):
+            coverage |= {**windows, **{name: numbers.get(name) for name in WINDOW_COVERAGE}}
         if lines_are == "on":
             coverage |= {name: numbers.get(name) for name in LINE_COVERAGE}
         nodes_are = agent_fact(agent, "access_nodes") or None

@@ -5,6 +5,7 @@ import jdk.internal.access.SharedSecrets;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
+import jdk.internal.vm.annotation.Stable;
 
 /**
  * What the counts of reads and writes that headway inserts into classes of the program call
@@ -52,6 +53,14 @@ public final class HeadwayCount0 {
   private static final long JVM_THREAD = U.objectFieldOffset(Thread.class, "eetop");
   private static final boolean HAS_CARRIERS = Runtime.version().feature() >= 21;
   private static final long BLOCKS = blocks();
+
+  /**
+   * Where counting is in windows a byte for each counter: 1 if it counts at present, else 2; null: all count always. Compilers
+   * take the bytes for constants, so that code between windows is as fast as without counts. Whenever the agent has changed
+   * them it retransforms this class, which changes nothing in it, but makes the JVM discard all code that was compiled with it.
+   */
+  @Stable private static final byte[] SWITCHES = hasWindows() ? openSwitches() : null;
+
   private static final long OWNERS = BLOCKS + (MASK + 1) * 8; // how many numbers are given to owners
 
   /** Who wrote last, a byte for each number of an object; 0: objects have no numbers, as the rule of the last writer is not asked for. */
@@ -97,6 +106,14 @@ public final class HeadwayCount0 {
   private HeadwayCount0() {}
 
   private static native long blocks();
+
+  private static native boolean hasWindows();
+
+  private static byte[] openSwitches() {
+    byte[] switches = new byte[2 * MIDDLE];
+    java.util.Arrays.fill(switches, (byte) 1);
+    return switches;
+  }
 
   private static native long find(long key);
 
@@ -161,6 +178,9 @@ public final class HeadwayCount0 {
   @ForceInline
   @Hidden
   public static void count(int counter) {
+    if (SWITCHES != null && SWITCHES[MIDDLE + counter] != 1) {
+      return;
+    }
     Thread current = Thread.currentThread();
     addOne(block(current, carrier(current)) + ((long) counter << 3));
   }
