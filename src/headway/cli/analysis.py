@@ -23,10 +23,10 @@ class LiveView(Protocol):
     def parameters(self) -> Sequence[click.Parameter]:
         """Return its options; the analysis gets none of their values."""
 
-    def is_asked(self, path: Path | None, mine: dict[str, Any], **options: Any) -> bool:
-        """Return whether a JVM is asked, not a recording: `mine` are its own options. Raises click.UsageError."""
+    def is_asked(self, path: Path | None, live_options: dict[str, Any], **options: Any) -> bool:
+        """Return whether a JVM is asked, not a recording: `live_options` are those of `parameters`. Raises click.UsageError."""
 
-    def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+    def show(self, live_options: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Look at the JVM, and print."""
 
 
@@ -65,9 +65,9 @@ def make_command(plugin: Plugin) -> click.Command:
         end: TimePoint | None = None,
         **chosen: Any,
     ) -> None:
-        mine = {each.name: chosen.pop(each.name) for each in live_parameters if each.name is not None}
-        if live is not None and live.is_asked(path, mine, start=start, end=end, **chosen):
-            live.show(mine, as_json=as_json, **chosen)
+        live_options = {each.name: chosen.pop(each.name) for each in live_parameters if each.name is not None}
+        if live is not None and live.is_asked(path, live_options, start=start, end=end, **chosen):
+            live.show(live_options, as_json=as_json, **chosen)
             return
         with plugin.named():
             asked.check(path, **chosen)

@@ -52,18 +52,18 @@ class LiveCounters:
             ),
         )
 
-    def is_asked(self, path: Path | None, mine: dict[str, Any], **options: Any) -> bool:
+    def is_asked(self, path: Path | None, live_options: dict[str, Any], **options: Any) -> bool:
         """Return whether a process is asked, not a recording. Raises click.UsageError for options that don't go together."""
-        pid: int | None = mine["pid"]
+        pid: int | None = live_options["pid"]
         if (path is None) == (pid is None):
             raise click.UsageError("give either a recording, or --pid PID")
-        if pid is None and any(mine[name] not in (None, False) for name in _OF_PROCESSES):
+        if pid is None and any(live_options[name] not in (None, False) for name in _OF_PROCESSES):
             raise click.UsageError("--interval, --duration, --counters and --allow-breakpoints go with --pid")
         if pid is not None and (options["by"] != "thread" or any(options[name] for name in _OF_RECORDINGS)):
             raise click.UsageError("--by, --region, --iterations, --last, --from and --to go with a recording")
         return pid is not None
 
-    def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+    def show(self, live_options: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print a table each interval. Ctrl-C, the end of the process, and that of the duration end it well."""
         from headway.analyses.counters.totals.live import live_counters
         from headway.record.collect.thread_counters import countable, thread_watch
@@ -71,10 +71,10 @@ class LiveCounters:
         from headway.record.session.plan import running_process
         from headway.record.target_process.deadline import Interrupted
 
-        pid, interval_s = mine["pid"], seconds(mine["interval"], _INTERVAL_S)
-        duration_s = None if mine["duration"] is None else seconds(mine["duration"], 0, "--duration")
+        pid, interval_s = live_options["pid"], seconds(live_options["interval"], _INTERVAL_S)
+        duration_s = None if live_options["duration"] is None else seconds(live_options["duration"], 0, "--duration")
         running_process(pid, "counters")
-        found = countable(parse(mine["asked"] or DEFAULT, allow_breakpoints=mine["allow_breakpoints"]))
+        found = countable(parse(live_options["asked"] or DEFAULT, allow_breakpoints=live_options["allow_breakpoints"]))
         names = [[event.name for event in group] for group in found.groups]
         absent = [(each.event, each.reason) for each in found.absent]
         of_set = None if options["of_set"] == "all" else options["of_set"]

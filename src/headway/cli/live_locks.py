@@ -33,25 +33,25 @@ class LiveLocks:
             click.Option(["--interval"], type=TimeType(), metavar="T", help=interval),
         )
 
-    def is_asked(self, path: Path | None, mine: dict[str, Any], **options: Any) -> bool:
+    def is_asked(self, path: Path | None, live_options: dict[str, Any], **options: Any) -> bool:
         """Return whether a JVM is asked, not a recording. Raises click.UsageError for options that don't go together."""
-        pid: int | None = mine["pid"]
+        pid: int | None = live_options["pid"]
         if (path is None) == (pid is None):
             raise click.UsageError("give either a recording, or --pid PID")
         if pid is not None:
             check_order(options["sort"], SORT)
             if options["by"] != BY[0] or options["start"] is not None or options["end"] is not None:
                 raise click.UsageError("--by, --from and --to go with a recording")
-        elif mine["watch"] or mine["interval"] is not None:
+        elif live_options["watch"] or live_options["interval"] is not None:
             raise click.UsageError("--watch and --interval go with --pid")
         return pid is not None
 
-    def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+    def show(self, live_options: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print the live table once or again and again. Ctrl-C, and the end of the JVM, end it well."""
         from headway.record.live.live_locks import live_locks
         from headway.record.target_process.deadline import Interrupted
 
-        pid, watch, interval_s = mine["pid"], mine["watch"], seconds(mine["interval"])
+        pid, watch, interval_s = live_options["pid"], live_options["watch"], seconds(live_options["interval"])
         sort, min_parks, show_all = options["sort"] or SORT[0], options["min_parks"], options["show_all"]
         with (
             contextlib.suppress(Interrupted),

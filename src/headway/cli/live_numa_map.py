@@ -36,27 +36,27 @@ class LiveNumaMap:
             ),
         )
 
-    def is_asked(self, path: Path | None, mine: dict[str, Any], **options: Any) -> bool:
+    def is_asked(self, path: Path | None, live_options: dict[str, Any], **options: Any) -> bool:
         """Return whether a process is asked, not a recording. Raises click.UsageError for options that don't go together."""
-        pid: int | None = mine["pid"]
+        pid: int | None = live_options["pid"]
         if (path is None) == (pid is None):
             raise click.UsageError("give either a recording, or --pid PID")
-        if pid is None and (mine["interval"] is not None or mine["duration"] is not None):
+        if pid is None and (live_options["interval"] is not None or live_options["duration"] is not None):
             raise click.UsageError("--interval and --duration go with --pid")
         if pid is not None and options["show_all"]:
             raise click.UsageError("--all goes with a recording")
         return pid is not None
 
-    def show(self, mine: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+    def show(self, live_options: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print a line each interval. Ctrl-C, the end of the process, and that of the duration end it well."""
         from headway.analyses.numa.heap_map import heap_now
         from headway.record.collect.heap_nodes import HeapAsker
         from headway.record.machine.host import memory_nodes
         from headway.record.session.plan import running_process
 
-        pid, interval_s = mine["pid"], seconds(mine["interval"], _INTERVAL_S)
+        pid, interval_s = live_options["pid"], seconds(live_options["interval"], _INTERVAL_S)
         last_s = time.monotonic() + (
-            float("inf") if mine["duration"] is None else seconds(mine["duration"], 0, "--duration")
+            float("inf") if live_options["duration"] is None else seconds(live_options["duration"], 0, "--duration")
         )
         asker, start_ns = HeapAsker(running_process(pid, "numa-map")), time.monotonic_ns()
         nodes = memory_nodes()

@@ -130,12 +130,12 @@ def _placed(
     from headway.placement.place import Request
     from headway.placement.progress import progress_of
 
-    mine = {"is_placed", "nodes", "file", "event", "moves_memory", "words"}
+    of_placement = {"is_placed", "nodes", "file", "event", "moves_memory", "words"}
     given = [
         each.opts[0]
         for each in context.command.params
         if each.name is not None
-        and each.name not in mine
+        and each.name not in of_placement
         and context.get_parameter_source(each.name) is click.core.ParameterSource.COMMANDLINE
     ]
     if given:

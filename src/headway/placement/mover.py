@@ -107,10 +107,10 @@ class Mover:
                 self.memory = MemoryMoved(*answer["memory"])
         except MoverEnded:
             self._end()
-            mine = self._affinities
-            mine.own = {(tid, start) for tid, start in self._own}
-            mine.processes = {Process(pid, start) for pid, start in self._processes}
-            mine.seen, mine.is_home = {}, True
+            affinities = self._affinities
+            affinities.own = {(tid, start) for tid, start in self._own}
+            affinities.processes = {Process(pid, start) for pid, start in self._processes}
+            affinities.seen, affinities.is_home = {}, True
             try:
                 self._start()
             except OSError as error:  # the program may have as many processes as its user may have

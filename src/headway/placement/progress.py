@@ -131,14 +131,14 @@ class Lines:
         return True
 
     def _is_another(self) -> bool:
-        mine = os.fstat(self._fd)
+        opened = os.fstat(self._fd)
         with contextlib.suppress(OSError):
             named = self._named()
             try:
-                return not os.path.samestat(os.fstat(named), mine) or mine.st_size < self._place
+                return not os.path.samestat(os.fstat(named), opened) or opened.st_size < self._place
             finally:
                 os.close(named)
-        return mine.st_size < self._place
+        return opened.st_size < self._place
 
     def _error(self, reason: str) -> HeadwayError:
         return HeadwayError("HW724", path=self._path, reason=reason)

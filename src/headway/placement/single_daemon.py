@@ -52,9 +52,9 @@ def _holder(lock: int) -> str:
 def _has_open(pid: str, lock: int) -> bool:
     """Return whether a process has that file open: who took a lock may have ended, and left it and its number to others."""
     with contextlib.suppress(OSError):
-        mine = os.readlink(f"/proc/self/fd/{lock}")
+        own_link = os.readlink(f"/proc/self/fd/{lock}")
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{pid}/fd/{name}") == mine:
+                if os.readlink(f"/proc/{pid}/fd/{name}") == own_link:
                     return True
     return False

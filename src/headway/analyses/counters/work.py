@@ -41,10 +41,10 @@ def growth_between(recording: Recording, other: Recording) -> WorkGrowth | Notic
         reason = f"{lacking[0]} has no count of instructions"
     if reason:
         return Notice.of("HW427", path=other.path, reason=reason)
-    mine, theirs = works
-    assert mine is not None  # else it is lacking
+    ours, theirs = works
+    assert ours is not None  # else it is lacking
     assert theirs is not None
-    return growth(mine, theirs)
+    return growth(ours, theirs)
 
 
 def _work(recording: Recording) -> CountedWork | None:

@@ -57,11 +57,11 @@ class Methods:
         at = np.searchsorted(named.start, self._ns[low:high], side="right") - 1
         on = low + np.flatnonzero((named.thread[at] == self._thread[low:high]) & named.is_running[at])
         once = np.ones(len(on), np.int64)
-        mine = self._thread[on], self._stack[on], np.maximum(self._weight[on], 1), once
+        columns = self._thread[on], self._stack[on], np.maximum(self._weight[on], 1), once
         self._sampled = summed(
             *(
                 np.concatenate([getattr(self._sampled, name), values])
-                for name, values in zip(("thread", "stack", "weight", "samples"), mine, strict=True)
+                for name, values in zip(("thread", "stack", "weight", "samples"), columns, strict=True)
             )
         )
         self._add_blocked(named)

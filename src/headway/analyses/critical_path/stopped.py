@@ -73,9 +73,9 @@ def stops(recording: Recording, threads: PathThreadTable) -> tuple[Stop, ...]:
 def stop_of_program(recording: Recording, threads: PathThreadTable) -> Stop | None:
     """Return how the program was told to end: its own process, or the only JVM that it still ran then. None: it was not."""
     found = stops(recording, threads)
-    mine = [each for each in found if each.pid == recording.manifest.pid]
+    of_program = [each for each in found if each.pid == recording.manifest.pid]
     near = [each for each in found if each.exit_ns > recording.window_ns[1] - _NEAR_NS]
-    return mine[0] if mine else near[0] if len(near) == 1 else None
+    return of_program[0] if of_program else near[0] if len(near) == 1 else None
 
 
 def handlers(recording: Recording, threads: PathThreadTable) -> frozenset[int]:
@@ -103,8 +103,8 @@ def _look(recording: Recording, threads: PathThreadTable) -> Iterable[Stop]:
 
 def _handler(threads: PathThreadTable, its_exit: Exit) -> int | None:
     """Return the first thread of a JVM that acts for a signal which ends it, and that lived until it ended."""
-    mine = threads.by_process[its_exit.pid]
-    there = mine[threads.end_ns[mine] >= its_exit.start_ns].tolist()
+    of_process = threads.by_process[its_exit.pid]
+    there = of_process[threads.end_ns[of_process] >= its_exit.start_ns].tolist()
     named = ((i, SIGNAL_HANDLER.match(threads.names[i])) for i in there)
     acting = (i for i, found in named if found is not None and found[1] in _ENDS_A_JVM)
     return min(acting, key=lambda i: int(threads.birth_ns[i]), default=None)

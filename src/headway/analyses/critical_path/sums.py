@@ -95,8 +95,8 @@ class PieceNamer:
         self._pauses: dict[int, Measure] = {}
         rows = recording.query("SELECT pid, start_ns, dur_ns FROM jvm_phase WHERE kind = 'gc_pause'").fetchnumpy()
         pid, start, dur = (np.asarray(rows[name]).astype(np.int64) for name in ("pid", "start_ns", "dur_ns"))
-        for each, mine in places_of(pid):
-            self._pauses[each] = Measure.length(Spans.of(start[mine], start[mine] + dur[mine]))
+        for each, of_process in places_of(pid):
+            self._pauses[each] = Measure.length(Spans.of(start[of_process], start[of_process] + dur[of_process]))
 
     def name(self, columns: Columns) -> NamedPieces:
         """Classify one batch of pieces; return them in order of time."""
@@ -108,9 +108,9 @@ class PieceNamer:
         state[(on_path == NO_RECORD) & (start >= self._threads.end_ns[thread])] = _CODE["ended"]
         gc = np.zeros(len(start), np.int64)
         pid = self._threads.pid[thread]
-        for each, mine in places_of(pid):
+        for each, of_process in places_of(pid):
             if (measure := self._pauses.get(each)) is not None:
-                gc[mine] = measure.until(end[mine]) - measure.until(start[mine])
+                gc[of_process] = measure.until(end[of_process]) - measure.until(start[of_process])
         length = np.maximum(end - start, 1)
         stolen = np.where(gc == 0, read["stolen_ns"], (read["stolen_ns"] * ((length - gc) / length)).astype(np.int64))
         wait = np.where(own, read["wait"], read["waiter_wait"])

@@ -237,15 +237,17 @@ def _ended_by(recording: Recording, threads: PathThreadTable) -> Ints:
     found = np.full(len(threads), -1)
     exit_of = {each.pid: each for each in exits(recording)}
     stop_of = {each.pid: each for each in stops(recording, threads)}
-    for pid, mine in threads.by_process.items():
-        first = mine[threads.tid[mine] == pid]
+    for pid, of_process in threads.by_process.items():
+        first = of_process[threads.tid[of_process] == pid]
         if not len(first):
             continue
         ender, since = int(first[-1]), int(threads.end_ns[first[-1]]) - _DYING_NS
-        if pid in exit_of and exit_of[pid].waker in mine:
+        if pid in exit_of and exit_of[pid].waker in of_process:
             ender, since = exit_of[pid].waker, exit_of[pid].start_ns
         elif pid in stop_of:
             ender, since = stop_of[pid].active, stop_of[pid].start_ns
-        dying = mine[(threads.end_ns[mine] >= since) & (threads.end_ns[mine] < NEVER) & (mine != ender)]
+        dying = of_process[
+            (threads.end_ns[of_process] >= since) & (threads.end_ns[of_process] < NEVER) & (of_process != ender)
+        ]
         found[dying] = ender
     return found

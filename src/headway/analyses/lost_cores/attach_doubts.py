@@ -53,8 +53,8 @@ class Doubts:
             is_touched = _NAMES[row.cause] in _NOBODY_WAITS and window[0] < self._waited_until
             return (ATTACHED,) if is_touched else ()
         waits = self.waits
-        mine = self._doubtful & (waits.key == row.key) & (waits.end > window[0]) & (waits.start < window[1])
-        return (ATTACHED,) if mine.any() else ()
+        of_row = self._doubtful & (waits.key == row.key) & (waits.end > window[0]) & (waits.start < window[1])
+        return (ATTACHED,) if of_row.any() else ()
 
     @cached_property
     def _waited_until(self) -> int:

@@ -88,10 +88,10 @@ class CodeFinder:
         in_jvm = np.flatnonzero(np.isin(waits.thread, thread))
         in_jvm_of = {one: in_jvm[places] for one, places in places_of(waits.thread[in_jvm].astype(np.int64))}
         for one, places in places_of(thread):
-            mine, known = places[end[places] > start[places]], in_jvm_of.get(one, in_jvm[:0])
-            waited = _inside((start[mine] + end[mine]) // 2, waits.start[known], waits.end[known])
-            mine = np.delete(mine, waited)
-            found.append((one, start[mine], end[mine]))
+            of_thread, known = places[end[places] > start[places]], in_jvm_of.get(one, in_jvm[:0])
+            waited = _inside((start[of_thread] + end[of_thread]) // 2, waits.start[known], waits.end[known])
+            of_thread = np.delete(of_thread, waited)
+            found.append((one, start[of_thread], end[of_thread]))
         return found
 
     def active(self, times: Ints) -> Ints:

@@ -142,10 +142,10 @@ def wait_totals_of(waits: Waits, keys: Sequence[int], window: tuple[int, int]) -
     wanted = np.unique(np.array([key for key in keys if key >= 0], dtype=np.int64))
     if not len(wanted) or not len(waits):
         return {}
-    mine = np.flatnonzero(np.isin(waits.key, wanted) & (waits.end > window[0]) & (waits.start < window[1]))
-    mine = mine[np.argsort(waits.key[mine], kind="stable")]
-    key, directed = waits.key[mine], waits.is_directed[mine]
-    start, end = np.maximum(waits.start[mine], window[0]), np.minimum(waits.end[mine], window[1])
+    within = np.flatnonzero(np.isin(waits.key, wanted) & (waits.end > window[0]) & (waits.start < window[1]))
+    within = within[np.argsort(waits.key[within], kind="stable")]
+    key, directed = waits.key[within], waits.is_directed[within]
+    start, end = np.maximum(waits.start[within], window[0]), np.minimum(waits.end[within], window[1])
     first, last = np.searchsorted(key, wanted, "left").tolist(), np.searchsorted(key, wanted, "right").tolist()
     return {
         one: _summary_of_waits(start[a:b], end[a:b], directed[a:b])
@@ -173,8 +173,8 @@ def waited_long_for(waits: Waits, chosen: Collection[int], window: tuple[int, in
 
 def waited_for(waits: Waits, cause: int, window: tuple[int, int]) -> int:
     """Return how long at least one thread waited for a cause (an index into CAUSES) within a window."""
-    mine = waits.cause == cause
-    return Spans.of(np.maximum(waits.start[mine], window[0]), np.minimum(waits.end[mine], window[1])).total
+    of_cause = waits.cause == cause
+    return Spans.of(np.maximum(waits.start[of_cause], window[0]), np.minimum(waits.end[of_cause], window[1])).total
 
 
 def _summary_of_waits(start: Ints, end: Ints, directed: NDArray[np.bool_]) -> WaitSummary:

@@ -145,11 +145,11 @@ class Losses:
         waits = self.waits
         if lock.key < 0 or not asleep.threads or waits.data is None:
             return False
-        mine = np.flatnonzero((waits.key == lock.key) & (waits.end > window[0]) & (waits.start < window[1]))
-        owner = waits.data.blocks.owner[waits.block[mine]]
+        of_lock = np.flatnonzero((waits.key == lock.key) & (waits.end > window[0]) & (waits.start < window[1]))
+        owner = waits.data.blocks.owner[waits.block[of_lock]]
         sleeper = self._who_slept_most(asleep, window)
-        has_it = bool(np.any(waits.target[mine] == sleeper) or np.any(owner == sleeper))
-        return has_it and (NAMES[lock.cause] == causes.LOCK or bool(np.any(waits.thread[mine] == sleeper)))
+        has_it = bool(np.any(waits.target[of_lock] == sleeper) or np.any(owner == sleeper))
+        return has_it and (NAMES[lock.cause] == causes.LOCK or bool(np.any(waits.thread[of_lock] == sleeper)))
 
     def _who_slept_most(self, asleep: LossRow, window: tuple[int, int]) -> int:
         """Return the thread that slept most; of sleeps that the JVM tells of (those of virtual threads) by its waits."""

@@ -129,8 +129,8 @@ class Places:
         waits = self.waits
         inside = (waits.end[rows] > window[0]) & (waits.start[rows] < window[1])
         rows = rows[inside & (waits.cause[rows] == CODES[cause])]
-        mine = rows[waits.target[rows] == target] if target >= 0 else rows
-        return np.asarray(mine if len(mine) else rows)
+        directed = rows[waits.target[rows] == target] if target >= 0 else rows
+        return np.asarray(directed if len(directed) else rows)
 
     def waits_for(self, cause: str, key: int, window: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
         """Return the waits for an object, or those for a carrier, that reach into a window: thread, start and end of each."""

@@ -44,9 +44,9 @@ def weights(recording: Recording, event: str, window: tuple[int, int] | None) ->
     begins, ends = (np.searchsorted(found.thread[order], threads, side) for side in ("left", "right"))
     weight, rest = found.weight.copy(), counts.copy()
     for place, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
-        mine = order[begin:end]
-        if weight[mine].sum() > 0:
-            weight[mine] = _scaled(weight[mine], int(counts[place]))
+        of_thread = order[begin:end]
+        if weight[of_thread].sum() > 0:
+            weight[of_thread] = _scaled(weight[of_thread], int(counts[place]))
             rest[place] = 0
     scaled = Weights(found.thread, found.stack, weight, found.samples)
     return with_unsampled(recording, scaled, threads[rest > 0], rest[rest > 0])

@@ -97,9 +97,9 @@ def _reach(waits: FlatWaits, thread: Ints, start: Ints, end: Ints) -> tuple[Ints
     highs = np.searchsorted(waits.thread, threads, side="right").tolist()
     borders = [*begins.tolist(), len(thread)]
     for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        mine = order[borders[i] : borders[i + 1]]
-        first[mine] = low + np.searchsorted(waits.end[low:high], start[mine], side="right")
-        last[mine] = low + np.searchsorted(waits.start[low:high], end[mine], side="left")
+        of_thread = order[borders[i] : borders[i + 1]]
+        first[of_thread] = low + np.searchsorted(waits.end[low:high], start[of_thread], side="right")
+        last[of_thread] = low + np.searchsorted(waits.start[low:high], end[of_thread], side="left")
     return first, np.maximum(last, first)
 
 

@@ -84,9 +84,9 @@ def _places(there: Layout) -> list[int] | None:
     longest = -1
     for group, counted in enumerate(there.groups):
         first = there.group_of.index(group)
-        mine = {plain_name(event): first + n for n, event in enumerate(counted.events) if _is_whole(event)}
-        if {*PAIR} <= {*mine} and counted.running_ns > longest:
-            found, longest = [mine[event] for event in PAIR], counted.running_ns
+        place_of = {plain_name(event): first + n for n, event in enumerate(counted.events) if _is_whole(event)}
+        if {*PAIR} <= {*place_of} and counted.running_ns > longest:
+            found, longest = [place_of[event] for event in PAIR], counted.running_ns
     if found is None:
         return None
     for place, event in enumerate(there.events):

@@ -118,8 +118,8 @@ def load_threads(recording: Recording) -> ThreadTimes:
     for thread_id, name, java_id, is_carrier, pid in rows:
         part = slices.of(thread_id)
         if len(part["start"]):
-            mine = waits.of(thread_id, is_carrier)
-            threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), mine))
+            waits_of_thread = waits.of(thread_id, is_carrier)
+            threads.append(_thread((thread_id, name, java_id), part, jit, stopped.get(pid, NOTHING), waits_of_thread))
     knows_gc = _knows_gc(recording, stopped)
     return ThreadTimes(threads, waits.data, slices.knows_steal, slices.knows_runnable, knows_gc, waits.unplaced)
 

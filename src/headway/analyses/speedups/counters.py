@@ -119,14 +119,14 @@ def _filled(run: RunPrimitives, counts: ByRegion) -> RunPrimitives:
     names = [part.name for part in run.regions]
 
     def filled(part: RegionPrimitives) -> RegionPrimitives:
-        mine = _region_counts(part.name, names, counts)
+        of_region = _region_counts(part.name, names, counts)
         return replace(
             part,
-            cycles=mine["cycles"],
-            instructions=mine["instructions"],
-            cache_misses=mine["cache_misses"],
-            busiest_cycles=mine.get("busiest_cycles"),
-            busiest_instructions=mine.get("busiest_instructions"),
+            cycles=of_region["cycles"],
+            instructions=of_region["instructions"],
+            cache_misses=of_region["cache_misses"],
+            busiest_cycles=of_region.get("busiest_cycles"),
+            busiest_instructions=of_region.get("busiest_instructions"),
             cycles_low=None,  # of what the recording counted itself
             cycles_high=None,
             instructions_low=None,

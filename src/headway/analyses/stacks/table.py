@@ -122,9 +122,9 @@ class _FramesOfStacks:
         once: dict[str, str] = {}
         text = f"SELECT frame_id, line, class_name, method, kind FROM frame WHERE frame_id < {len(self.rows)}"
         for batch in self._recording.batches(text):
-            mine = batch.filter(pa.array(is_wanted[batch.column("frame_id").to_numpy()]))
+            chosen = batch.filter(pa.array(is_wanted[batch.column("frame_id").to_numpy()]))
             for frame_id, line, class_name, method, kind in zip(
-                *(each.to_pylist() for each in mine.columns), strict=True
+                *(each.to_pylist() for each in chosen.columns), strict=True
             ):
                 name, of = (once.setdefault(each or "", each or "") for each in (class_name, method))
                 frame = Frame(name, of, line if self.by_line and line is not None and line >= 0 else None)

@@ -132,16 +132,16 @@ def noise_of(known: Floats, own: Floats, fitted: int) -> Noise | None:
     base = Noise(known - known.mean(), len(known) * _INDEPENDENT) if len(known) >= _LEAST else None
     degrees = len(own) - fitted
     # A residual about a fit is too small by what the fit took of it.
-    mine = Noise(own * (len(own) / degrees) ** 0.5, degrees) if degrees >= _LEAST else None
-    if base is None or mine is None:
-        return base or mine
-    quiet, loud = float(np.mean(base.residuals**2)), float(np.mean(mine.residuals**2))
-    chance = (2 / base.degrees + 2 / mine.degrees) ** 0.5
+    line_noise = Noise(own * (len(own) / degrees) ** 0.5, degrees) if degrees >= _LEAST else None
+    if base is None or line_noise is None:
+        return base or line_noise
+    quiet, loud = float(np.mean(base.residuals**2)), float(np.mean(line_noise.residuals**2))
+    chance = (2 / base.degrees + 2 / line_noise.degrees) ** 0.5
     if loud > quiet * np.exp(_LOUDER * chance):
-        return mine
-    pooled = (quiet * base.degrees + loud * mine.degrees) / (base.degrees + mine.degrees)
-    together = np.concatenate([_scaled(base.residuals, pooled), _scaled(mine.residuals, pooled)])
-    return Noise(together, base.degrees + mine.degrees)
+        return line_noise
+    pooled = (quiet * base.degrees + loud * line_noise.degrees) / (base.degrees + line_noise.degrees)
+    together = np.concatenate([_scaled(base.residuals, pooled), _scaled(line_noise.residuals, pooled)])
+    return Noise(together, base.degrees + line_noise.degrees)
 
 
 def _scaled(values: Floats, mean_square: float) -> Floats:

@@ -93,10 +93,10 @@ def _whole_experiments(notes: Notes) -> _Experiments:
 def _measured(notes: Notes, whole: _Experiments, names: Collection[str]) -> Iterator[Measured]:
     """Yield what experiments measured of the points and pairs of these names."""
     for name in names:
-        mine = [each for each in notes.points.values() if each["name"] == name]
-        if ids := {each["id"] for each in mine if each["latency"] < 0}:
+        of_name = [each for each in notes.points.values() if each["name"] == name]
+        if ids := {each["id"] for each in of_name if each["latency"] < 0}:
             yield _visited(name, whole, ids)
-        for pair in sorted({each["latency"] for each in mine if each["latency"] >= 0}):
+        for pair in sorted({each["latency"] for each in of_name if each["latency"] >= 0}):
             yield _in_flight(name, whole, pair)
 
 

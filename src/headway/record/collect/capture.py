@@ -37,13 +37,13 @@ _RING_BYTES_LEAST, _RING_BYTES_MOST = 512 << 10, 16 << 20
 @contextlib.contextmanager
 def keeping_off(program_cpus: set[int]) -> Iterator[None]:
     """Context manager: run the calling thread, and threads it starts, off the program's CPUs if any others exist."""
-    mine = os.sched_getaffinity(0)
-    if spare := mine - program_cpus:
+    own_cpus = os.sched_getaffinity(0)
+    if spare := own_cpus - program_cpus:
         os.sched_setaffinity(0, spare)
     try:
         yield
     finally:
-        os.sched_setaffinity(0, mine)
+        os.sched_setaffinity(0, own_cpus)
 
 
 class Capture:

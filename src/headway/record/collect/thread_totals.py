@@ -46,8 +46,8 @@ class _Sum:
         self.threads += 1
         self.uncounted_ns += one.uncounted_ns
         if one.totals is not None:
-            mine = self.totals or [[0, 0, 0] for _ in one.totals]
-            self.totals = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(mine, one.totals, strict=True)]
+            before = self.totals or [[0, 0, 0] for _ in one.totals]
+            self.totals = [[a + b for a, b in zip(x, y, strict=True)] for x, y in zip(before, one.totals, strict=True)]
 
 
 class ThreadTotals:

@@ -44,7 +44,7 @@ def counted_units(groups: Sequence[Group]) -> tuple[CountedUnit, ...]:
     by_unit: dict[str, list[Group]] = {}
     for group in groups:
         by_unit.setdefault(group[0].unit, []).append(group)
-    return tuple(_unit(name, mine) for name, mine in by_unit.items())
+    return tuple(_unit(name, of_unit) for name, of_unit in by_unit.items())
 
 
 def _unit(name: str, groups: Sequence[Group]) -> CountedUnit:

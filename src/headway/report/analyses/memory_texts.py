@@ -60,9 +60,9 @@ def scatter(result: MemoryAnswer) -> Scatter | None:
     if len(axes) < 2:
         return None
     others = tuple((each.name, tuple(each.figures.get(axis) for axis in axes)) for each in published())
-    mine = (THIS, tuple(own[axis] for axis in axes))
+    own_row = (THIS, tuple(own[axis] for axis in axes))
     return Scatter(
-        "This program beside the published ones", tuple(LABELS[axis] for axis in axes), (mine, *others), THIS
+        "This program beside the published ones", tuple(LABELS[axis] for axis in axes), (own_row, *others), THIS
     )
 
 

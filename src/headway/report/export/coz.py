@@ -102,14 +102,14 @@ def _beside(data: Data) -> dict[int, list[int]]:
 def _experiment(data: Data, row: int, line: int) -> Iterator[str]:
     columns = data.columns
     effective_ns = int(columns["effective_ns"][row])
-    mine = columns["line"][row] == line
+    is_of_line = columns["line"][row] == line
     yield "\t".join(
         (
             "experiment",
             f"selected={coz_name(data.lines[line])}",
             f"speedup={columns['speedup_pct'][row] / 100:.2f}",
             f"duration={effective_ns}",
-            f"selected-samples={columns['hits'][row] if mine else 0}",
+            f"selected-samples={columns['hits'][row] if is_of_line else 0}",
         )
     )
     for measured in data.measures:

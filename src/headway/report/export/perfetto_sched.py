@@ -121,12 +121,12 @@ class _Writer:
 
         cpus = np.maximum(rows["cpu"], 0)
         for cpu in np.unique(cpus):
-            mine = np.flatnonzero(cpus == cpu)
-            part = {name: values[mine] for name, values in rows.items()}
+            of_cpu = np.flatnonzero(cpus == cpu)
+            part = {name: values[of_cpu] for name, values in rows.items()}
             ran = (part["running_ns"] > 0) & (part["cpu"] >= 0)
             ids = part["thread_id"][ran]
             switches = self._switches(
-                int(cpu), ids, part["start_ns"][ran], part["running_ns"][ran], leaves[mine][ran], part["is_open"][ran]
+                int(cpu), ids, part["start_ns"][ran], part["running_ns"][ran], leaves[of_cpu][ran], part["is_open"][ran]
             )
             yield pb.integer(1, int(cpu)) + self._wakings(part, int(cpu)) + switches
 

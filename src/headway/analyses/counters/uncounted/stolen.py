@@ -119,7 +119,7 @@ class Stolen:
         found: Bools = np.zeros((len(cpu), self._groups), bool)
         places = dict(places_of(cpu))
         for (of, group), (begin, end) in self._stretches.items():
-            mine = places.get(of, _NOWHERE)
-            at = np.searchsorted(begin, start_ns[mine], side="right") - 1
-            found[mine, group] = (at >= 0) & (start_ns[mine] < end[np.maximum(at, 0)])
+            of_cpu = places.get(of, _NOWHERE)
+            at = np.searchsorted(begin, start_ns[of_cpu], side="right") - 1
+            found[of_cpu, group] = (at >= 0) & (start_ns[of_cpu] < end[np.maximum(at, 0)])
         return found

@@ -229,9 +229,9 @@ def _of_standing(recording: Recording, waits: Waits, window: tuple[int, int]) ->
         unseen = (call[a:b] == 0) & there
         # Where locks are recorded so is every park: what is left beside the one seen is Thread.sleep, the same call.
         is_alike = there if waits.data is not None and each.state in (PARK_STATE, WAIT_STATE) else np.True_
-        mine = a + np.flatnonzero((np.isin(call[a:b], _CALLS[each.state]) & is_alike) | unseen)
+        of_state = a + np.flatnonzero((np.isin(call[a:b], _CALLS[each.state]) & is_alike) | unseen)
         code = _CODES.index(IDLE if each.role in OUTSIDE else FEW)
-        parts.append(IdlePieces(thread[mine], start[mine], end[mine], np.full(len(mine), code)))
+        parts.append(IdlePieces(thread[of_state], start[of_state], end[of_state], np.full(len(of_state), code)))
     return IdlePieces(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in IdlePieces.__dataclass_fields__)
     )
@@ -244,8 +244,8 @@ def _of_parents(recording: Recording, window: tuple[int, int]) -> IdlePieces:
         return _NOTHING
     rows = recording.query("SELECT thread_id, pid FROM thread WHERE kind IN ('app', 'carrier')").fetchall()
     pids = dict(rows)
-    mine = {thread for thread, pid in rows if pid in started}
-    thread, start, end, call, waker = _blocked_by(recording, mine, window)
+    threads = {thread for thread, pid in rows if pid in started}
+    thread, start, end, call, waker = _blocked_by(recording, threads, window)
     other = [pids.get(int(by), -1) in started[pids[int(who)]] for who, by in zip(thread, waker, strict=True)]
     keep = (call == _CHILD_CALL) | (np.isin(call, _INPUT) & np.array(other, bool))
     count = int(keep.sum())

@@ -131,12 +131,12 @@ class KernelFigures:
             " s.thread_id FROM slice s JOIN thread t ON t.thread_id = s.thread_id WHERE t.kind IN ('app', 'carrier')"
         ).fetchnumpy()
         woken, stop = (np.clip(whole(found[name]), *window) for name in ("woken", "stop"))
-        mine = whole(found["thread_id"]) == thread
+        is_own = whole(found["thread_id"]) == thread
         time = np.concatenate([stop, woken])
         order = np.lexsort((np.arange(len(time)), time))
         sign = np.concatenate([-np.ones(len(stop), np.int64), np.ones(len(woken), np.int64)])
         level = np.cumsum(sign[order])
-        own = np.cumsum((sign * np.concatenate([mine, mine]))[order])
+        own = np.cumsum((sign * np.concatenate([is_own, is_own]))[order])
         time = time[order]
         alone = (level == 1) & (own == 1)
         length = np.append(np.diff(time), 0)

@@ -74,13 +74,13 @@ def straggler(places: Places, thread: int, window: Window) -> Straggler | None:
 def _tasks(places: Places, thread: int, window: Window) -> Ints:
     """Return the tasks of a thread as rows (begin, end): what lies between its waits for work, and its life."""
     waits = places.waits
-    mine = np.flatnonzero(waits.thread == thread)
+    of_thread = np.flatnonzero(waits.thread == thread)
     assert waits.sites is not None
-    mine = mine[IS_IDLE[waits.sites.rule[waits.block[mine]]]]
-    mine = mine[np.argsort(waits.start[mine], kind="stable")]
+    of_thread = of_thread[IS_IDLE[waits.sites.rule[waits.block[of_thread]]]]
+    of_thread = of_thread[np.argsort(waits.start[of_thread], kind="stable")]
     born, died = places.life(thread)
-    begins = np.concatenate([[max(born, window[0])], waits.end[mine]])
-    ends = np.concatenate([waits.start[mine], [min(died, window[1])]])
+    begins = np.concatenate([[max(born, window[0])], waits.end[of_thread]])
+    ends = np.concatenate([waits.start[of_thread], [min(died, window[1])]])
     longer = (ends > begins) & (begins >= window[0]) & (ends <= window[1])
     return np.stack([begins, ends], axis=1)[longer].astype(np.int64)
 

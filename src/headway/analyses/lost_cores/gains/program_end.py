@@ -91,9 +91,9 @@ class ProgramEnd:
                 last = int(thread[np.argmax(ours)])
             if last < 0:
                 continue
-            mine = thread == last
+            of_last = thread == last
             # Before its own last wait another one is not its end any more.
-            settled = np.flatnonzero((mine & (start < self._last_wait_ns[last])) | (ours & ~mine))
+            settled = np.flatnonzero((of_last & (start < self._last_wait_ns[last])) | (ours & ~of_last))
             if len(settled):
                 at = int(settled[0])
                 other = int(thread[at])

@@ -218,8 +218,8 @@ class Replay:
     @cached_property
     def _end(self) -> ProgramEnd:
         last_wait = np.zeros(len(self._threads), np.int64)
-        mine = np.flatnonzero((self.waits.thread >= 0) & (self.waits.thread < len(last_wait)))
-        np.maximum.at(last_wait, self.waits.thread[mine], self.waits.end[mine] + self._origin)
+        known = np.flatnonzero((self.waits.thread >= 0) & (self.waits.thread < len(last_wait)))
+        np.maximum.at(last_wait, self.waits.thread[known], self.waits.end[known] + self._origin)
         return ProgramEnd(self.recording, self._threads, self._ending, last_wait)
 
     @cached_property

@@ -58,6 +58,6 @@ def of_waits(
     if not keys:
         return {}
     wanted = np.isin(waits.key, sorted(keys)) & np.isin(waits.cause, _CODES)
-    mine = np.flatnonzero(wanted & (waits.end > window[0]) & (waits.start < window[1]))
-    key, target = waits.key[mine].astype(np.int64), waits.target[mine].astype(np.int64)
+    within = np.flatnonzero(wanted & (waits.end > window[0]) & (waits.start < window[1]))
+    key, target = waits.key[within].astype(np.int64), waits.target[within].astype(np.int64)
     return work_ns(times, key, target, waits.platform_threads, window)

@@ -230,10 +230,10 @@ def _are_idle_daemons(recording: Recording, threads: Ints) -> Bools:
 def _needed_threads(data: LockData, which: Bools) -> Ints:
     """Return the threads that ended some waits which were long, all of one thread for another added up."""
     blocks: Blocks = data.blocks
-    mine = np.flatnonzero(which & (blocks.waker >= 0) & (blocks.waker != blocks.thread))
-    length = np.minimum(blocks.full[mine], data.window[1]) - np.maximum(blocks.began[mine], data.window[0])
-    wakers, at = numbered(blocks.waker[mine])
-    if not len(mine):
+    woken = np.flatnonzero(which & (blocks.waker >= 0) & (blocks.waker != blocks.thread))
+    length = np.minimum(blocks.full[woken], data.window[1]) - np.maximum(blocks.began[woken], data.window[0])
+    wakers, at = numbered(blocks.waker[woken])
+    if not len(woken):
         return np.zeros(0, np.int64)
     return np.asarray(wakers[np.bincount(at, weights=length) >= HARDLY * (data.window[1] - data.window[0])])
 

@@ -93,8 +93,8 @@ class LockTables:
         import numpy as np
 
         pid, rows = self.threads.pid_of_agent[number], self.threads.rows
-        mine = [(rows[i].ns_tid, rows[i].start_ns, i) for i in self.threads.of_process(pid)]
-        tids, starts, ids = np.array(mine, dtype=np.int64).reshape(-1, 3).T
+        of_process = [(rows[i].ns_tid, rows[i].start_ns, i) for i in self.threads.of_process(pid)]
+        tids, starts, ids = np.array(of_process, dtype=np.int64).reshape(-1, 3).T
         announced = list(self.threads.thread_of_java[number].items())
         java, java_ids = np.array(announced, dtype=np.int64).reshape(-1, 2).T
         return (
@@ -105,8 +105,8 @@ class LockTables:
 
     def _end_of(self, pid: int) -> int:
         """Return when what a JVM's threads still waited in is over: at its end, or that of the recording."""
-        mine = (self.threads.rows[i] for i in self.threads.of_process(pid))
-        ends = [row.end_ns for row in mine if row.tid == pid and row.end_ns is not None]
+        of_process = (self.threads.rows[i] for i in self.threads.of_process(pid))
+        ends = [row.end_ns for row in of_process if row.tid == pid and row.end_ns is not None]
         return min([self.window[1], *ends[-1:]])
 
     def write(

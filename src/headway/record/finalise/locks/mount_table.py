@@ -47,6 +47,6 @@ def _of_agent(threads: RecordedThreads, pid: int, agent: Mapping[str, Any], wind
     at = lives.at(tid, start)
     begin = np.maximum(start, window[0])
     until = np.minimum(np.where(end < 0, FOREVER, end), np.minimum(lives.end_ns[at], window[1]))
-    mine = (at >= 0) & (until > begin)
+    known = (at >= 0) & (until > begin)
     columns = (np.full(len(tid), pid), lives.ids[at], java_id, begin, until - begin)
-    return np.stack([each[mine] for each in columns], axis=1)
+    return np.stack([each[known] for each in columns], axis=1)
