@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.common.causes import CAUSES
+from headway.analyses.lost_cores.evidence.seen_at import seen_at
 from headway.analyses.lost_cores.evidence.sentences import Evidence
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.types import Place
@@ -337,6 +338,25 @@ def test_sleeps_and_io_are_counted_where_the_kernel_says_so_and_placed_by_wall_s
     assert evidence.of("io", -1, (0,), WINDOW)[1] == {"times": 2, "blocked_ns": 25, "mean_ns": 12}
     assert evidence.of("io", -1, (0,), (42, WALL))[1] == {"times": 2, "blocked_ns": 23, "mean_ns": 12}
     assert evidence.of("sleep", -1, (0,), (0, 30))[0] == ("'t0' slept 1 time, 25.0 ns in all, 25.0 ns on average",)
+
+
+def test_where_threads_slept_as_headway_attached_is_said_of_their_sleeps(tmp_path: Path) -> None:
+    """An event loop that sleeps in a request: of a platform thread's sleep no stack is recorded later."""
+    asleep = FakeThread("app", 0, [("B", 40), ("R", 2), ("B", 40), ("R", 2)], "loop-1")
+    other = FakeThread("app", 0, [("B", 40), ("R", 2), ("B", 40), ("R", 2)], "loop-2")
+    stack = (("java.lang.Thread", "sleep"), ("org.example.Shop", "slow"), ("org.example.Server", "dispatch"))
+    parked = (("java.lang.Thread", "sleep"), ("org.example.Shop", "other"))
+    made = LockRecording(
+        [asleep, other], [], wall=WALL, stacks=[stack, parked], standing=[(0, "sleep", 0), (1, "native", 1)]
+    )
+    recording = open_recording(made.write(tmp_path / "a.headway"))
+    assert seen_at(recording, [0, 1], "sleep") == [
+        "when headway attached, 1 thread of 1 that did so stood in org.example.Shop.slow:1"
+    ]
+    assert seen_at(recording, [1], "io") == [
+        "when headway attached, 1 thread of 1 that did so stood in org.example.Shop.other:1"
+    ]
+    assert seen_at(recording, [1], "sleep") == []
 
 
 def test_a_sleep_that_a_sample_interrupted_is_one_sleep_with_the_code_of_the_sample(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from headway.analyses.lost_cores.evidence import stragglers
 from headway.analyses.lost_cores.evidence.arrivals import meetings
 from headway.analyses.lost_cores.evidence.at_once import limit_evidence
 from headway.analyses.lost_cores.evidence.kernel_figures import LONG_NS, KernelFigures
+from headway.analyses.lost_cores.evidence.seen_at import seen_at
 from headway.analyses.lost_cores.places import MOST_NAMESAKES
 from headway.analyses.waits.rules import PUT_BACK, RULES
 from headway.analyses.waits.threads.holders import holder_states
@@ -112,7 +113,8 @@ class Evidence:
         threads = len(np.unique(self.waits.thread[rows]))
         total = int(self._lengths(rows, window).sum())
         who = f"{_many(count, 'wait')} of {_many(threads, 'thread')}"
-        text = f"{who}, {duration(total)} in all, {duration(total / count)} on average."
+        text = f"{who}, {duration(total)} in all, {duration(total / count)} on average"
+        said = "; ".join([said, *seen_at(self.places.recording, equals, cause)]) + "."
         return [text], {"waits": count, "threads": threads, "wait_ns": total, "mean_wait_ns": round(total / count)}
 
     def _targets(self, rows: Ints, window: Window) -> list[tuple[int, float]]:
