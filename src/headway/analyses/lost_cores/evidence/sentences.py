@@ -113,8 +113,7 @@ class Evidence:
         threads = len(np.unique(self.waits.thread[rows]))
         total = int(self._lengths(rows, window).sum())
         who = f"{_many(count, 'wait')} of {_many(threads, 'thread')}"
-        text = f"{who}, {duration(total)} in all, {duration(total / count)} on average"
-        said = "; ".join([said, *seen_at(self.places.recording, equals, cause)]) + "."
+        text = f"{who}, {duration(total)} in all, {duration(total / count)} on average."
         return [text], {"waits": count, "threads": threads, "wait_ns": total, "mean_wait_ns": round(total / count)}
 
     def _targets(self, rows: Ints, window: Window) -> list[tuple[int, float]]:
@@ -261,7 +260,8 @@ class Evidence:
         name = names.pop() if len(names) == 1 else self.places.crowd(thread)[0]
         what = "slept" if cause == causes.SLEEP else "waited for files, the network or another process"
         who = f"'{name}'" if name is not None else "The program's threads"
-        said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average."
+        said = f"{who} {what} {_many(count, 'time')}, {duration(total)} in all, {duration(total / count)} on average"
+        said = "; ".join([said, *seen_at(self.places.recording, equals, cause)]) + "."
         limit, figures = limit_evidence(self.places, equals, window)
         return [*limit, said], {"times": count, "blocked_ns": total, "mean_ns": round(total / count), **figures}
 
