@@ -19,7 +19,7 @@ _STATES = {causes.SLEEP: SLEEP_STATE, causes.IO: NATIVE_STATE}
 
 
 def seen_at(recording: Recording, threads: Sequence[int], cause: str) -> list[str]:
-    """Return a part of a sentence: the line in which most of some threads slept, or waited for I/O, as headway came; else none."""
+    """Return a clause: the line in which most of some threads slept, or waited for I/O, as headway attached; else none."""
     if not threads or not recording.has("waiting_stack"):
         return []
     rows = recording.query(
