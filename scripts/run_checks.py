@@ -149,8 +149,8 @@ CHECKS = (
         "ctest", "tests", f"{SANITIZED} && ctest --test-dir build/sanitized -j 2 --output-on-failure", 900, count_ctest
     ),
     pytest_check("pytest-quick", "tests/unit tests/golden tests/property -n 2 --dist loadfile", 900, QUICK_ONLY),
-    # Three times as many as CPUs there are to test on: those that record real programs wait for them, and for time to pass, for two
-    # thirds of their time and more. Files begin in the order of their durations.
+    # Three times as many as CPUs there are to test on: those that record real programs wait for them, and for time to pass, for
+    # more than half of their time. Files begin in the order of their durations.
     pytest_check("pytest", "tests -m beside_others -n 6 --dist loadfile --no-loadscope-reorder", 3600),
     # These ask where cores went, and need the cores.
     pytest_check("pytest-e2e", "tests/e2e tests/security tests/real -m 'not beside_others'", 2700),
