@@ -3,7 +3,7 @@
     python benchmarks/lost_cores_time.py [--switches 10000000] [--rounds 5] [--quick] [--json FILE]
 
 Makes the recording first (random threads on more cores than they need, as in parallelism_query.py). Then, in a process of its own
-that has everything imported, takes turns between the sum, `why` and the sweep behind it (analyses/lost_cores/attribution)
+that has everything imported, takes turns between the sum, `why` and the sweep behind it (analyses/lost_cores/account/attribution)
 and compares wall and CPU times pair by pair: the ratio is the median over the rounds, with its range. Peak memory is that of a
 process that does nothing but answer once, imports included.
 
