@@ -110,7 +110,13 @@ def _with_gain(saving: Saving, gain: Gain | None, wall_ns: int) -> Saving:
     if gain is None:
         return saving
     if gain.refused is not None:
-        return saved_ns, row, dataclasses.replace(loss, likely_speedup=None, unknown_gain=gain.refused)
+        return (
+            saved_ns,
+            row,
+            dataclasses.replace(
+                loss, likely_speedup=None, unknown_gain=gain.refused, estimated_speedup=loss.likely_speedup
+            ),
+        )
     most = loss.bound_speedup or 1.0
     likely, low, high = (min(max(each, 1.0), most) for each in (gain.speedup, gain.low, gain.high))
     known = dataclasses.replace(loss, likely_speedup=likely, likely_interval=(low, high))

@@ -35,7 +35,7 @@ _USERS = {
 
 def is_worth_a_line(loss: Loss) -> bool:
     """Return whether a loss gets a line: by its core time, or by what would likely be gained without it."""
-    return loss.share >= SMALL or (loss.likely_speedup or 1) >= 1 + SMALL_GAIN
+    return loss.share >= SMALL or (loss.likely_speedup or loss.estimated_speedup or 1) >= 1 + SMALL_GAIN
 
 
 def idle_sentence(account: Account) -> str:

@@ -60,6 +60,8 @@ class Loss:
     doubts: tuple[str, ...] = ()
     likely_interval: tuple[float, float] | None = None
     unknown_gain: Notice | None = None
+    estimated_speedup: float | None = None
+    """By this a loss is ordered and listed whose likely speedup is unknown, as the replay is refused; it is not shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,8 @@ def cost_line(cost: RecordingCost) -> str:
 def _first(account: Account) -> Loss | None:
     """Return the loss that comes first, if it is one to speak of; where its gain is not known, the largest."""
     first = next((loss for loss in account.lost if loss.share >= LEAST_LOSS or _is_worth(loss)), None)
-    return max(account.lost, key=_core_ns) if first is not None and first.likely_speedup is None else first
+    is_unknown = first is not None and first.likely_speedup is None and first.unknown_gain is None
+    return max(account.lost, key=_core_ns) if is_unknown else first
 
 
 def _core_ns(loss: Loss) -> int:
@@ -118,7 +119,9 @@ def _core_ns(loss: Loss) -> int:
 
 def _is_worth(loss: Loss) -> bool:
     """Return whether much would likely be gained without a loss, however little it lost, and the program can do without it."""
-    return (loss.likely_speedup or 1) >= 1 + LEAST_GAIN and loss.cause not in causes.OF_THE_JVM
+    return (
+        loss.likely_speedup or loss.estimated_speedup or 1
+    ) >= 1 + LEAST_GAIN and loss.cause not in causes.OF_THE_JVM
 
 
 def _used(account: Account) -> int:
@@ -144,6 +147,11 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     place = place_text(first.place)
     at = f" at {place}" if first.place.method else f": {place}" if place else ""
     is_largest = first.share >= LEAST_LOSS and first.core_ns == max(map(_core_ns, account.lost))
+    if first.unknown_gain is not None:
+        most = "Most was lost to" if is_largest else "Much time went to"
+        lost = f"{core_time(first.core_ns)} of core time ({percent(first.share)})"
+        unknown = f"how much faster it would be without it is not known ({first.unknown_gain.id})"
+        return f"{most} {TITLES[first.cause]}{at}: {lost}; {unknown}."
     is_first = (first.likely_speedup or 1.0) >= max(each.likely_speedup or 1.0 for each in account.lost)
     gained = "Most would be gained without" if is_first else "Much would be gained without"
     most = "Most was lost to" if is_largest else gained

@@ -15,12 +15,14 @@ from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.changes import AvoidedLoss, Gain
 from headway.analyses.lost_cores.text import interval_text, refused_gain_text
 from headway.analyses.lost_cores.types import Loss
+from headway.analyses.overview import overview
 from headway.analyses.whatif import predicted_gains, unchanged
 from headway.analyses.whatif.analysis import whatif
 from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.analyses.whatif.types import Change, LockChange
 from headway.analyses.whatif.waiting_steps import waiting_steps
 from headway.report.json.lost_cores import why_json
+from headway.report.terminal.closing import closing
 from headway.store import Recording, open_recording
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
@@ -140,6 +142,9 @@ def test_where_the_replay_is_refused_the_gain_is_unknown_and_the_reason_is_said(
     (said,) = (each for each in why_json(why(of, gains=PredictedGains(of)))["lost"] if each["cause"] == loss.cause)
     assert (said["likely_speedup"], said["likely_low"], said["likely_high"]) == (None, None, None)
     assert said["likely_refused"] == "HW822"
+    of_run = closing(overview(of), "a.headway")[1]
+    assert of_run.endswith("how much faster it would be without it is not known (HW822).")
+    assert " lock contention at com.acme.Cache.get:" in of_run
 
 
 class _Gains:
