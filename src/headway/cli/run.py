@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +163,11 @@ def show(directory: Path, overwrite: bool = False) -> None:
 
     What goes wrong here, Ctrl-C and SIGTERM are told, not raised: the recording is complete, and the exit code is the program's.
     """
+    with _sigterm_as_ctrl_c():
+        _show(directory, overwrite)
+
+
+def _show(directory: Path, overwrite: bool) -> None:
     page, failed, last, more, found = None, "", [], [], None
     try:
         from headway.analyses.overview import overview
@@ -169,7 +175,7 @@ def show(directory: Path, overwrite: bool = False) -> None:
         from headway.report.terminal.recorded import commands_for
         from headway.store import open_recording
 
-        with _sigterm_as_ctrl_c(), contextlib.closing(open_recording(directory)) as recording:
+        with contextlib.closing(open_recording(directory)) as recording:
             failed = _failed(recording.manifest)
             more = commands_for(recording.manifest, directory)
             # Whoever read our messages may have left; the report is written all the same.
@@ -208,7 +214,8 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
         raise KeyboardInterrupt("SIGTERM came")
 
     before = signal.getsignal(signal.SIGTERM)
-    if before != signal.SIG_DFL:  # whoever started us has it ignored
+    is_main = threading.current_thread() is threading.main_thread()  # Python hears signals there alone
+    if before != signal.SIG_DFL or not is_main:  # who started us may have it ignored
         yield
         return
     signal.signal(signal.SIGTERM, interrupt)

@@ -170,9 +170,9 @@ def test_run_of_a_missing_command_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def is_held_back(pid: int, number: signal.Signals) -> bool:
-    """Return whether the first thread of a process blocks a signal."""
-    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk:"))
+def is_in(pid: int, kind: str, number: signal.Signals) -> bool:
+    """Return whether the first thread of a process blocks a signal (SigBlk), or catches it (SigCgt)."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith(f"{kind}:"))
     return bool(int(line.split()[1], 16) >> (number - 1) & 1)
 
 
@@ -187,7 +187,8 @@ def test_a_signal_during_the_findings_leaves_a_complete_recording_and_the_progra
         while not (directory / "manifest.json").exists() or manifest(directory)["state"] != "complete":
             assert time.monotonic() < deadline
             time.sleep(0.005)
-        while is_held_back(running.pid, number):  # as long as what comes is still about the recording
+        # As long as it is held back, what comes is still about the recording; then headway listens for it.
+        while is_in(running.pid, "SigBlk", number) or not is_in(running.pid, "SigCgt", number):
             assert time.monotonic() < deadline
             time.sleep(0.005)
         running.send_signal(number)
