@@ -54,14 +54,14 @@ class Estimate:
 
 def recorded(folder: Path, command: list[str], options: list[str]) -> tuple[float, list[str], Any]:
     """Return the CPU seconds of a recorded command, its output, and what `headway objects` says of it."""
-    path = folder / "a.headway"
+    path = str(folder / "a.headway")
     before = os.times()
     asked = ["record", "--mode", "agent", "--force", "-o", path, *options, "--", *command]
     done = subprocess.run([harness.HEADWAY, *asked], check=True, capture_output=True, text=True)
     after = os.times()
     said = None
     if options:
-        shown = [harness.HEADWAY, "objects", path, "--by", "thread-class", "--json"]
+        shown = [str(harness.HEADWAY), "objects", path, "--by", "thread-class", "--json"]
         said = json.loads(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     return cpu_s, done.stdout.splitlines(), said

@@ -8,10 +8,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW898",
         "windows that cost more than to count everything",
-        "--windows {text}: a window more often than every {least} slows the program down more than counting everything does",
+        "--windows {text}: a window more often than every {least} slows the program down more than to count everything",
         "To begin and to end a window the JVM discards the code that it has compiled for the program, and compiles it again: "
-        "some seconds of CPU time for a program of medium size, whatever the window's length. Between windows the program has its "
-        "own speed. Without --windows everything is counted, and every count is exact.",
+        "some seconds of CPU time for a program of medium size, whatever the window's length. Between windows the program has "
+        "its own speed. Without --windows everything is counted, and every count is exact.",
         "headway record --objects accesses --windows 300ms/60s -o NAME.headway -- CMD",
     ),
     Message(
@@ -39,9 +39,9 @@ ROWS: tuple[Message, ...] = (
         "accesses are estimates from {windows} windows of {window}, one every {period}, with 95 % intervals; the program's CPU "
         "time with windows is {cost} what it is without",
         "What windows counted is exact. For the time between them, each window tells what its thread did in the spell right "
-        "before it, by the marks passed in both; these spells stand for all the time between. What happened in none of them is not "
-        "in the estimates. The cost is of the threads' slower work in windows; what the JVM takes to compile the program again after "
-        "each one comes on top.",
+        "before it, by the marks passed in both; these spells stand for all the time between. What happened in none of them is "
+        "not in the estimates. The cost is of the threads' slower work in windows; what the JVM takes to compile the program "
+        "again after each one comes on top.",
         "headway record --objects accesses -o NAME.headway -- CMD   (counts everything, several times as slow)",
         NOTE,
     ),

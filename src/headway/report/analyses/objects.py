@@ -66,8 +66,8 @@ class ObjectsAnalysis(BaseAnalysis):
         "headway record --objects accesses --owner last-writer -- java -jar app.jar",
         "headway record --objects accesses,lines -o app.headway -- java -jar app.jar",
         "headway objects app.headway --by field",
-        "headway record --objects accesses,nodes -o nodes.headway -- java -jar app.jar",
-        "headway objects nodes.headway --by node",
+        "headway record --objects accesses,nodes -o app.headway -- java -jar app.jar",
+        "headway objects app.headway --by node",
         "headway record --objects accesses --windows 300ms/60s -- java Main",
     )
     has_window = False
@@ -241,7 +241,9 @@ def name_columns(found: ObjectsAnswer) -> tuple[str, ...]:
     """Return the first columns of the tables, which are names."""
     of_accesses = () if found.accesses is None else found.accesses.groups
     in_windows = () if found.windows is None else found.windows.groups
-    several = len({group.pid for group in (*found.groups, *of_accesses, *in_windows)}) > 1
+    pids = {group.pid for group in found.groups} | {group.pid for group in of_accesses}
+    pids |= {group.pid for group in in_windows}
+    several = len(pids) > 1
     parts = {"class": ("class",), "thread": ("thread",), "site": ("site",), "thread-class": ("thread", "class")}
     parts["pair"] = ("thread",)
     parts["field"] = ("field",)
