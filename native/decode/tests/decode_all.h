@@ -13,6 +13,26 @@
 
 namespace headway {
 
+// What agents say of objects: names are those that there are, and of nothing is a part more than the whole.
+inline void check_objects(const AgentFile& file) {
+  const size_t names = file.allocations.texts.texts().size();
+  for (const AllocationRow& row : file.allocations.rows) {
+    CHECK(row.class_name < names && row.site_class < names && row.site_method < names);
+  }
+  for (const AccessRow& row : file.accesses.rows) {
+    CHECK(row.class_name < names && row.java_id != 0);
+    for (size_t kind = 0; kind < HW_OWNED_KINDS; ++kind) {
+      CHECK(row.allocator.local[kind] + row.allocator.shared[kind] <= row.counts[kind]);
+      CHECK(row.last_writer.local[kind] + row.last_writer.shared[kind] <= row.counts[kind]);
+    }
+  }
+  for (const LineWritesRow& row : file.lines.writes) CHECK(row.place_name < names && row.java_id != 0);
+  for (const LineShareRow& row : file.lines.shares) {
+    CHECK(row.place_name < names && row.other_place_name < names && row.kind < HW_LINE_KINDS);
+  }
+  for (const NodeRow& row : file.nodes.rows) CHECK(row.class_name < names && row.samples <= row.accesses);
+}
+
 inline void decode_all(const std::string& directory, int64_t start_ns, int64_t end_ns, uint8_t kind_of_first = 0) {
   Decoder decoder(directory);
   decoder.last_record_ns();
@@ -36,6 +56,7 @@ inline void decode_all(const std::string& directory, int64_t start_ns, int64_t e
       runnable += slices.runnable_ticks[i];
     }
   }
+  for (const AgentFile& file : decoder.agents()) check_objects(file);
   check_locks(&decoder.locks(), decoder.machine().accounts().size(), start_ns, end_ns);
   for (size_t i = 0; i < decoder.machine().accounts().size(); ++i) {
     const ThreadAccount& account = decoder.machine().accounts()[i];

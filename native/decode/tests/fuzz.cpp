@@ -1,8 +1,11 @@
 // libFuzzer entry: the input is cut into the files of a spool, bytes as they come behind valid headers.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "decode/tests/decode_all.h"
 #include "decode/tests/lock_table_bytes.h"
@@ -78,4 +81,58 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-std::vector<std::string> fuzz_seeds() { return {}; }
+namespace {
+
+constexpr size_t kSeedChunk = 256;
+
+// Adds a record with a text behind its fixed part to chunks of an agent's file, one chunk each.
+template <typename T>
+void put(std::string* chunks, T record, hw_type type, const std::string& text = "") {
+  const size_t size = (sizeof record + text.size() + 7) / 8 * 8;
+  record.head = {1000, static_cast<hw_u16>(type), static_cast<hw_u16>(size), 1};
+  hw_agent_chunk head{};
+  head.head.type = HW_AGENT_CHUNK;
+  head.used = static_cast<hw_u32>(sizeof head + size);
+  std::string chunk(reinterpret_cast<const char*>(&head), sizeof head);
+  chunk.append(reinterpret_cast<const char*>(&record), sizeof record).append(text);
+  chunk.resize(kSeedChunk);
+  *chunks += chunk;
+}
+
+// What an agent says of threads and objects: kinds of records that bytes at random are hardly ever.
+std::string agent_seed() {
+  std::string out;
+  put(&out, hw_thread_start{{}, 1, 0, 3, 3}, HW_THREAD_START, "abcdef");
+  put(&out, hw_thread_start{{}, 1, 0, 3, 0}, HW_THREAD_NAME, "xyz");
+  put(&out, hw_thread_end{{}, 1, 500}, HW_THREAD_END);
+  put(&out, hw_mount{{}, 2}, HW_VTHREAD_MOUNT);
+  put(&out, hw_mount{{}, 2}, HW_VTHREAD_UNMOUNT);
+  put(&out, hw_phase{{}, 10, HW_PH_GC_PAUSE, 4}, HW_PHASE, "full");
+  put(&out, hw_jvm_info{{}, 4, 0, 4}, HW_JVM_INFO, "key1word");
+  put(&out, hw_waiting_stack{{}, 1, 1, HW_ST_SLEEP, 0}, HW_WAITING_STACK);
+  put(&out, hw_java_class{{}, 1, 5}, HW_JAVA_CLASS, "a.b.C");
+  put(&out, hw_allocation{{}, 1, 1, 1, 2, 64, 0, {}}, HW_ALLOCATION);
+  put(&out, hw_access{{}, 1, 1, 0, {1, 2, 3, 4, 5, 6}}, HW_ACCESS);
+  for (const hw_type type : {HW_ACCESS_OWNERS, HW_ACCESS_WRITERS}) {
+    put(&out, hw_access_owners{{}, 1, 1, 0, {1, 1, 1, 1}, {0, 1, 2, 3}}, type);
+  }
+  for (const hw_type type : {HW_ACCESS_PAIR, HW_ACCESS_WRITER_PAIR}) {
+    put(&out, hw_access_pair{{}, 1, 2, 0, 0, {1, 2, 3, 4}}, type);
+  }
+  put(&out, hw_line_place{{}, 1, 1, 16, 0}, HW_LINE_PLACE);
+  put(&out, hw_line_writes{{}, 1, 1, 0, 9}, HW_LINE_WRITES);
+  put(&out, hw_line_share{{}, 1, 2, 1, 1, HW_LINE_SAME_LINE, 1, 0, 5}, HW_LINE_SHARE);
+  for (const hw_type type : {HW_ACCESS_NODES, HW_ACCESS_NODE_PAIR, HW_ACCESS_NODE_WRITER_PAIR}) {
+    put(&out, hw_access_nodes{{}, 1, 1, 0, 0, 1, 0, 3, 3000}, type);
+  }
+  // The first bytes say how the input is cut: nothing for the kernel's files, half of it for the agent's. They are the time of
+  // the first chunk, which nobody reads.
+  const char cut[] = {0, 0, 40, static_cast<char>(255)};
+  std::copy(std::begin(cut), std::end(cut), out.begin());
+  out.resize(2 * out.size() + kSeedChunk);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() { return {agent_seed()}; }
