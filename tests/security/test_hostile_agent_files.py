@@ -93,8 +93,8 @@ def locks(agent: Agent, number: int) -> None:
     add("HW_WAITING_STACK", NOW, struct.pack("<IIII", number, most, 2, 0))
 
 
-def objects(agent: Agent, number: int) -> None:
-    """Records of objects, their owners, cache lines and memory nodes with this number for every id, count and place."""
+def objects(agent: Agent, number: int, windows: str = "") -> None:
+    """Records of objects, their owners, cache lines, memory nodes and windows with this number for every id, count and place."""
     types = types_of_records()
 
     def add(kind: str, form: str, *values: int, text: bytes = b"") -> None:
@@ -106,8 +106,11 @@ def objects(agent: Agent, number: int) -> None:
     facts = {"objects_interval": "0", "accesses": "on", "access_lines": "on", "access_nodes": "on"}
     for key, value in {**facts, "access_owners": "allocator,last-writer"}.items():
         agent.fact(key.encode(), value.encode())
+    if windows:
+        agent.fact(b"access_windows", windows.encode())
     agent.thread(NOW, 10, 5, b"x")
     for java_id in (5, number):
+        add("HW_ACCESS_WINDOW", "QIIQQQQQQQQQ", java_id, *[number] * 11)
         add("HW_JAVA_CLASS", "II", number, number, text=b"a.B")
         add("HW_ALLOCATION", "QIIQQQQQQQQQ", java_id, *[number] * 11)
         add("HW_ACCESS", "QIIQQQQQQ", java_id, *[number] * 8)
@@ -156,7 +159,10 @@ SAYS: dict[str, Callable[[Agent], None]] = {
     "locks with huge numbers": lambda agent: locks(agent, (1 << 32) - 1),
     "locks with half of huge numbers": lambda agent: locks(agent, 1 << 31),
     **{
-        f"objects, all numbers {name}": lambda agent, number=number: objects(agent, number)  # type: ignore[misc]
+        f"objects{where}, all numbers {name}": lambda agent, number=number, windows=windows: objects(  # type: ignore[misc]
+            agent, number, windows
+        )
+        for where, windows in {"": "", " in windows": "300:60000", " in windows of no length": "0:0"}.items()
         for name, number in {
             "1": 1,
             "0": 0,
@@ -193,9 +199,13 @@ def test_what_an_honest_agent_says_of_objects_has_rows_in_each_of_their_tables(t
     objects(agent, 1)
     rows = recovered(draft(tmp_path, agent, with_kernel=True))
     tables = [name for name in TABLES if name.startswith(("access", "line_")) or name == "allocation"]
-    tables = [name for name in tables if "window" not in name]
-    assert len(tables) == 10
-    assert [name for name in tables if not rows[name]] == []
+    in_windows = [name for name in tables if "window" in name]
+    assert (len(tables), len(in_windows)) == (12, 2)
+    assert [name for name in tables if not rows[name]] == in_windows
+    agent = Agent(10, created_ns=NOW)
+    objects(agent, 1, "300:60000")
+    rows = recovered(draft(tmp_path / "windows", agent, with_kernel=True))
+    assert [name for name in in_windows if not rows[name]] == []
 
 
 @pytest.mark.parametrize(

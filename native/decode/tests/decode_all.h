@@ -26,6 +26,7 @@ inline void check_objects(const AgentFile& file) {
       CHECK(row.last_writer.local[kind] + row.last_writer.shared[kind] <= row.counts[kind]);
     }
   }
+  for (const AccessWindowRow& row : file.accesses.windows) CHECK(row.group < 32 && row.java_id != 0);
   for (const LineWritesRow& row : file.lines.writes) CHECK(row.place_name < names && row.java_id != 0);
   for (const LineShareRow& row : file.lines.shares) {
     CHECK(row.place_name < names && row.other_place_name < names && row.kind < HW_LINE_KINDS);

@@ -119,6 +119,7 @@ std::string agent_seed() {
   for (const hw_type type : {HW_ACCESS_PAIR, HW_ACCESS_WRITER_PAIR}) {
     put(&out, hw_access_pair{{}, 1, 2, 0, 0, {1, 2, 3, 4}}, type);
   }
+  put(&out, hw_access_window{{}, 1, 1, 0, {9, 8, 7, 6, 5, 4, 3, 2, 1}}, HW_ACCESS_WINDOW);
   put(&out, hw_line_place{{}, 1, 1, 16, 0}, HW_LINE_PLACE);
   put(&out, hw_line_writes{{}, 1, 1, 0, 9}, HW_LINE_WRITES);
   put(&out, hw_line_share{{}, 1, 2, 1, 1, HW_LINE_SAME_LINE, 1, 0, 5}, HW_LINE_SHARE);
