@@ -7,6 +7,9 @@ the reports, `headway explain` and the reference docs all read this table. Two t
 * `Notice.of(id, **facts)` goes with a result that is still given, and marks it.
 
 Ids are stable: never reuse or renumber one.
+
+A new message is a row of `ROWS` in the file whose first line has its block of ids; then `make reference` writes its page.
+A new file of them is named twice below: where it is imported, and in `_ROWS`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What headway says of accesses that are counted in windows."""
+"""HW896 to HW899: accesses that are counted in windows (`headway record --windows`)."""
 
 from __future__ import annotations
 

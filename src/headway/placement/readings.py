@@ -20,7 +20,7 @@ from headway.analyses.scheduling.thread_work import WORKER_SHARE
 from headway.model import Kind
 from headway.placement.affinities import threads_of
 from headway.placement.progress import Done, ProgramProgress
-from headway.record.finalise.threads.thread_kinds import is_jvm_thread, kind_of_native
+from headway.record.finalise.threads.kinds_by_name import is_jvm_thread, kind_of_native
 from headway.record.target_process.processes import Process, process_trees
 
 FEWEST_UNITS = 10.0

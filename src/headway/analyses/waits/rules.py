@@ -10,6 +10,7 @@ Assumes    queues are taken from by those that do the work in them, unless the c
 Wrong when a pool of resources is a plain queue that is taken from within three frames of run(), and is so seldom waited for that
            classification.pools does not tell it from a queue of work. Such rows stay visible, with their rule, under the idle
            waiting.
+Checked    tests/golden/test_waiting_rules.py: real stacks, each with the rule that a person gave it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ CONTENDED = frozenset({CONTENTION, CONDITION})
 lock, and that work has rows of its own."""
 
 PUT_BACK = "put-back"
-"""The rule of queues that waits.pools takes for pools of resources."""
+"""The rule of queues that classification.pools takes for pools of resources."""
 
 _MECHANISM = re.compile(
     r"(Unsafe\.park|LockSupport\.park\w*|Object\.wait\w*|ForkJoinPool\.((un)?managedBlock|compensatedBlock)"
@@ -327,7 +328,7 @@ _TABLE: tuple[tuple[Rule, _Test], ...] = (
             CONDITION,
             "a queue whose takers put one back for each that they took: things of a pool, or tasks that each add one",
         ),
-        lambda _: False,  # no stack tells it: waits.pools does
+        lambda _: False,  # no stack tells it: classification.pools does
     ),
     (
         Rule("queue-consumer", WORK, f"take or poll of a queue within {_NEAR_RUN} frames of the thread's run()"),
@@ -369,9 +370,9 @@ GATE = Rule("gate", CONDITION, "CountDownLatch.await of several threads at once:
 PERIODIC = Rule(
     "periodic", TIMER, "a loop near run() that waits its time again and again, and nobody waits for its thread"
 )
-"""Not told by a stack, either: waits.periodic_threads looks at what the thread and others did."""
+"""Not told by a stack, either: classification.periodic_threads looks at what the thread and others did."""
 TIMED_WAIT = Rule("timed-wait", TIMER, "a wait or await with a time limit that nobody ends before: a pause")
-"""Not told by a stack: waits.polls looks for who ends such waits."""
+"""Not told by a stack: classification.polls looks for who ends such waits."""
 RULES: tuple[Rule, ...] = (*(rule for rule, _ in _TABLE), OTHER, GATE, PERIODIC, TIMED_WAIT)
 """Every rule, in the order they are tried; the last three are told by what threads did."""
 

@@ -20,7 +20,7 @@ from headway.record.counters import groups as asked_groups
 from headway.record.counters.descriptors import limit_below
 from headway.record.counters.groups import CounterOptions
 from headway.record.counters.usable import Group, Usable, native_events, usable, why_refused
-from headway.record.finalise.threads.thread_kinds import is_jvm_thread, kind_of_native
+from headway.record.finalise.threads.kinds_by_name import is_jvm_thread, kind_of_native
 from headway.record.target_process.deadline import Interrupted
 from headway.record.target_process.processes import no_process
 

@@ -6,7 +6,7 @@ import array
 from typing import TYPE_CHECKING, Any
 
 from headway.model import Kind
-from headway.record.finalise.threads.thread_kinds import kind_of_java, kind_of_native
+from headway.record.finalise.threads.kinds_by_name import kind_of_java, kind_of_native
 from headway.record.jfr.reader import EventBatch, JfrFile, JfrThread
 from headway.store.column_writer import Numbers
 from headway.store.tables import TABLES

@@ -17,7 +17,7 @@ from headway.errors import HeadwayError
 from headway.model import Kind
 from headway.record.finalise.finalise import finalise
 from headway.record.finalise.recover import recover
-from headway.record.finalise.threads.thread_kinds import kind_of_java, kind_of_native
+from headway.record.finalise.threads.kinds_by_name import kind_of_java, kind_of_native
 from headway.record.target_process.processes import Process
 from headway.store import Recording, open_recording
 from headway.store.manifest import Manifest

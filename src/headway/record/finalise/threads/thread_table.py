@@ -16,7 +16,7 @@ from headway.model import Kind
 from headway.model.kinds import number_of
 from headway.model.names import text
 from headway.model.wire import HW_TH_ATTACHED, HW_TH_CARRIER, HW_TH_DAEMON
-from headway.record.finalise.threads.thread_kinds import is_jvm_thread, kind_of_java, kind_of_native
+from headway.record.finalise.threads.kinds_by_name import is_jvm_thread, kind_of_java, kind_of_native
 from headway.record.target_process.agent_file import HOST_PID
 from headway.store.files import open_ordinary
 

@@ -44,7 +44,7 @@ def test_the_stacks_try_nearly_every_rule(name: str) -> None:
     # The lock of a class is told by what the agent calls it, not by a stack (tests/e2e/locks/test_class_locks.py).
     # Who puts back what it took is told by whom it wakes (tests/unit/analyses/waits/test_wait_pools.py).
     # A gate is told by how many threads wait there (locks.barrier_latches).
-    # Who waits only for its time is told by what threads did (waits.periodic_threads, waits.polls).
+    # Who waits only for its time is told by what threads did (waits.classification.periodic_threads, polls).
     told_otherwise = {"class-initialisation", "gate", "put-back", "periodic", "timed-wait"}
     assert untried <= {"sleep", "library-worker", "jdk-thread", "network", *told_otherwise}
 

@@ -4,7 +4,7 @@ The kernel keeps 15 bytes of a name. HotSpot up to JDK 20 cuts a longer one off 
 middle ("C2 Comp..hread0"); so the patterns below hold for both and for the whole name.
 
 With Serial GC the VM Thread itself collects, with every collector it runs the pauses' single-threaded parts: its kind is
-`vm`, and what it runs in pauses counts as `gc` (collecting.py).
+`vm`, and what it runs in pauses counts as `gc` (record/finalise/collections.py).
 """
 
 from __future__ import annotations
