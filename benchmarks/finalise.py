@@ -1,8 +1,8 @@
 """How fast a spool becomes tables, and in how much memory, for two lengths of recording.
 
-Each run finalises a made spool (made_spool_file.py: 64 threads that do nothing but switch and wake each other) in a process
-of its own: CPU time of all its threads from the call to its return, imports apart, and the peak of its memory. Targets: 3
-million switches per CPU second; four times the length takes no more memory.
+Each run finalises a made spool (lib/spool_file_builder.py: 64 threads that do nothing but switch and wake each other) in a
+process of its own: CPU time of all its threads from the call to its return, imports apart, and the peak of its memory. Targets:
+3 million switches per CPU second; four times the length takes no more memory.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ HOLDERS = {
     "handoff": "nobody held it: the next thread was waking up",
     "unknown": "what its holder did is not known",
 }
-"""What the holder of a lock did (waits.thread_states.DOING), in words."""
+"""What the holder of a lock did (waits.threads.thread_states.DOING), in words."""
 ENDERS = {
     "running": "the thread that ended the wait ran",
     "runnable": "the thread that ended the wait waited for a core itself",

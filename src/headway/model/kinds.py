@@ -1,4 +1,7 @@
-"""The kinds of threads (application, GC, JIT, VM ...): the closed vocabulary of `thread.kind`."""
+"""The kinds of threads (application, GC, JIT, VM ...), defined here and nowhere else; C++ and TypeScript are made of it.
+
+They are the closed vocabulary of `thread.kind`.
+"""
 
 from enum import StrEnum
 

@@ -2,6 +2,8 @@
 
 The writer of `writer.py` takes Arrow tables, which have to be made first, and turns each column into its own forms before it
 encodes it: for long files that is the most of what an import costs. What is written reads the same.
+
+Checked    tests/property/test_column_writer.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Which page this is: what Python put into it tells.
+// By hand; the types beside it are made from src/headway/report/html/payloads. Which page this is: what Python put into it tells.
 
 import type { CausalPage } from "./causal";
 import type { FlamePage } from "./flame";

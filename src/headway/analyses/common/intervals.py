@@ -2,6 +2,8 @@
 
 Times are int64 ns. An interval holds its begin and not its end. Every operation is a few searches in sorted arrays, so sets of
 millions of intervals are no matter.
+
+Checked    tests/property/test_spans.py.
 """
 
 from __future__ import annotations

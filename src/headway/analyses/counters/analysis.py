@@ -12,6 +12,7 @@ Wrong when a CPU could not be read: what ran without counts is told (HW110), and
            comes. Of locks only contended holds are recorded, and most of them are shorter than a slice: what they counted is
            then known by its interval only. What virtual threads ran while they held one is in no slice of theirs: nothing
            then bounds the counts of that lock above.
+Checked    tests/property/test_counted_slices.py, tests/property/test_counted_virtual_threads.py.
 """
 
 from __future__ import annotations

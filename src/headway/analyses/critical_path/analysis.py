@@ -17,6 +17,7 @@ Wrong when threads spin instead of blocking (the path stays on who spins), and w
            limit, where the JVM recorded no wait. Virtual threads are seen as their carriers. The path is one
            chain of many: making it shorter may bring another to light, so its shares are upper bounds of what can be gained.
 Bounded    linear in slices, one row group and the waits in memory; the path's length is that of the span, exactly.
+Checked    tests/property/test_critical_path_walk.py.
 """
 
 from __future__ import annotations

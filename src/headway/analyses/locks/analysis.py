@@ -11,6 +11,7 @@ Method     the fifteen metrics of Patros (2014), section 3.7, for parks, contend
 Assumes    what these modules assume, each at its head.
 Wrong when single blocks are missing because the agent's file was full: the exact sums go on, everything else is of the part
            that is there (HW431 says how much). Holders of semaphores, conditions and readers are those who woke the waiter.
+Checked    tests/property/test_lock_figures.py.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Assumes    nothing of the machine. Rates by wall time depend on it and on its co
 Wrong when a program is recorded while it warms up: figures of allocations are of the whole recording.
 Unknown    What is not recorded stays unknown, with its reason. Rates of reads and writes need another run of the program, which
            counts none (accessed.py); equation 5.1 needs them, unless little is allocated.
+Checked    tests/golden/test_recorded_memory.py.
 """
 
 from __future__ import annotations

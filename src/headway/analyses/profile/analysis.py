@@ -11,6 +11,7 @@ Assumes    of samples, that they fall evenly on what they stand for; nothing of 
            was not taken has that of its thread's last block on the same object (stacks are taken about once a millisecond).
 Wrong when few samples are behind a row (`samples` says how many there are in all). What has no stack is not left out: it is
            in the tree, under a node that says so.
+Checked    tests/property/test_profiles.py.
 """
 
 from __future__ import annotations

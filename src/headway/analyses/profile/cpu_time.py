@@ -7,6 +7,7 @@ Method     the table `slice` says how long each thread executed inside a window,
            ended before its first sample, after a thread's last one, or before the sampler began.
 Exact      the weights of a thread add up to its executed time in every window, and windows side by side to the window of both.
 Assumes    that stolen time falls evenly on a running interval that a window's border cuts.
+Checked    tests/property/test_profile_cpu.py.
 """
 
 from __future__ import annotations

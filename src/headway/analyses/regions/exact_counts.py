@@ -10,6 +10,7 @@ Method     sums of the counts of slices (counters.sums), scaled where groups too
 Assumes    instances lie where regions.instances has them: the bounds are those of counting, not of a border found by samples.
 Withheld   where the bounds are further than MOST_DOUBT from the count: then neither of both is known, and CPU time stands for
            both.
+Checked    tests/property/test_exact_counts.py.
 """
 
 from __future__ import annotations

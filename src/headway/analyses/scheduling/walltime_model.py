@@ -8,6 +8,8 @@ j threads are active, min(j, k1) cores work; the same work on k2 cores keeps min
 which is the paper's three cases in one: the factor is 1 for j <= min(k1, k2); k1 / min(j, k2) for k1 <= k2, k1 <= j; and
 min(j, k1) / k2 for k2 <= k1, k2 <= j. Hence E(k1) is the measured time, E never grows with k2, E(k2) >= T_0 + T_1, and
 going to k2 and back returns the same levels. All of it exact: fractions of whole nanoseconds.
+
+Checked    tests/golden/test_dacapo_walltime.py, tests/property/test_walltime_model.py.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ Identity   with nothing removed the formula is the sum of the parts' walls, so t
 Assumes    what is removed leaves everything else as it is: a possible speedup is an upper bound of what a fix brings; waits
            other than imbalance are spread evenly over the threads.
 Wrong when the sequential program does other work than the parallel one, or uses several threads.
+Checked    tests/golden/test_speedup_equations.py, tests/property/test_speedup_model.py.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ what they do not know of a region they say themselves (HW456).
 A region without a single sample of an event, in none of these runs, has a count that is not known, not one of 0: then CPU time
 stands for both counts in it, in all runs. A run whose JVM could not sample its event has no regions: where others have, it is
 left out.
+
+Checked    tests/property/test_counts_in_turn.py.
 """
 
 from __future__ import annotations

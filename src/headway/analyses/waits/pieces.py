@@ -10,6 +10,7 @@ Method     the blocks of the agent, each under the rule of its stack (waits.rule
 Assumes    what waits.rules and threads.holders assume.
 Wrong when single blocks are missing because the agent's file was full. A virtual thread that was started, or has given way,
            and has no carrier, leaves no trace and is in no piece.
+Checked    tests/property/test_wait_pieces.py.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Method     PLACE is the line at which threads wait for the others: a barrier, a 
            what its thread computes, sleeps and waits for I/O in the stage: it becomes the mean of the stage's parts.
 Assumes    the parts can be cut anew at no cost; a thread that did less than LEAST_PART of the largest part has none.
 Wrong when a thread does something else in the stage as well; when nobody waited as a stage ended, that one stays as it is.
+Checked    tests/property/test_changed_waits_replay.py.
 """
 
 from __future__ import annotations

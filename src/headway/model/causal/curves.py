@@ -11,6 +11,7 @@ Method     per virtual speedup the ratio of effective times per visit, pooled ov
            curve (`_weights`). Shape: the same with a knee, y = b min(s, k).
 Assumes    comparisons with one virtual speedup have one true ratio.
 Wrong when that is not so (phases): then the ratio is the mean over where experiments took place, and is scaled to the whole.
+Checked    tests/property/test_causal_statistics.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 What does not fit goes to disk in sorted runs, a file per column. Runs are merged block by block: of every run's block the rows up
 to the least of the blocks' last keys come next, so one block per run is in memory. A JFR file's events are nearly in order of
 time, so most blocks come from one run alone.
+
+Checked    tests/property/test_sorted_runs.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Converts a file's blocking events (parks, contended monitor enters, Object.wait) into the tables `block` and `blocker`.
 
 An object is its address, as a headway recording knows it by its identity hash; 0 is none.
+
+Checked    tests/property/test_imported_waits.py.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class TargetDirectory:
             fd = open_beneath(tmp, name, _DIRECTORY)
             try:
                 _require_empty(fd, tmp, rights.uid)
-                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # says that its recorder lives: held.py
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # says that its recorder lives: remove_left_behind
             except OSError:
                 os.close(fd)
                 raise

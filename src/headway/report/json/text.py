@@ -4,6 +4,8 @@ To the byte as `json.dumps(value, indent=1, allow_nan=False)` does, in a fractio
 
 Python's own writer is slow with indentation. A list of a million locks is the same few shapes again and again: what
 surrounds the values of an object is made once for its keys, and kept. So is a tuple of strings, which is what a stack is.
+
+Checked    tests/property/test_json_text.py.
 """
 
 from __future__ import annotations

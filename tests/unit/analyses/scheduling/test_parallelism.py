@@ -1,4 +1,4 @@
-"""T_j against counting moment by moment (tests/synthetic.py), on recordings made by hand."""
+"""T_j against counting moment by moment (tests/support/builders/synthetic.py), on recordings made by hand."""
 
 from __future__ import annotations
 

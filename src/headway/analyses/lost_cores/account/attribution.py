@@ -9,6 +9,7 @@ Method     a native pass over every change of state (native/lost_cores), backwar
 Assumes    waits are right (waits.pieces); where there are none, what the kernel knows of blocked threads.
 Wrong when records were lost where nothing tells so. Where several JVMs are recorded, the pause of one speaks for its part of the
            idle cores only.
+Checked    tests/property/test_account.py.
 """
 
 from __future__ import annotations

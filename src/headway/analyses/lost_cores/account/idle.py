@@ -69,7 +69,7 @@ _CALLS: Mapping[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One observation of a thread that waits for work, from its stack: time, method, and role (waits.roles)."""
+    """One observation of a thread that waits for work, from its stack: time, method, and role (waits.classification.roles)."""
 
     thread: int
     state: str

@@ -26,6 +26,7 @@ Assumes    the same work in any order. Removing one cause may remove others with
            be work for the program (a database, a child): where its I/O vanishes, what served it goes, too.
 Wrong when the fix also removes work: a lock that is gone together with what was done under it, a serial section that is deleted,
            not spread; the gain is then larger than the bound, and rightly so.
+Checked    tests/property/test_bounds_of_schedules.py.
 """
 
 from __future__ import annotations
