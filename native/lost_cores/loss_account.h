@@ -128,7 +128,7 @@ class LossAccount {
     double pause = 0, safepoint = 0, startup = 0, shutdown = 0;
   };
 
-  // account.cpp: time and states
+  // loss_account.cpp: time and states
   void step_to(int64_t ns);
   void advance(int64_t ns);
   int32_t ended_by(uint32_t thread, int32_t waker, int64_t ran_from_ns, int64_t end_ns) const;

@@ -4,7 +4,7 @@
 // glibc's own.
 //
 // tests/e2e/record/test_set_up.py reads the symbol versions of what was linked. (The agent has a way of its own:
-// agent/old_glibc.h.)
+// agent/core/old_glibc.h.)
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

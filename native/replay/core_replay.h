@@ -1,4 +1,5 @@
 // Replays runs on a number of cores, one alone or several beside each other: a discrete-event simulation.
+// Which threads run when there are fewer cores than threads that are ready: core_sharing.h.
 //
 // Linear in steps and signals, times the logarithm of the threads: each step is begun once, and each signal sent once, so
 // that a replay ends whatever the columns claim. Where nobody can go on before the end (a circle of waits, which no run

@@ -1,5 +1,6 @@
-// Threads that share cores evenly: while no more are ready than there are cores, each has one; else each goes on at the
-// same part of a core's speed. What fair schedulers give in the long run, without their time slices.
+// The scheduler that a replay assumes: threads share cores evenly. While no more are ready than there are cores, each has
+// one; else each goes on at the same part of a core's speed: what fair schedulers give in the long run, without their
+// time slices.
 //
 // Threads belong to groups, which can be stopped: those of a stopped group stay where they are. As all threads of a group
 // go on alike, one clock for the group says where each is, and a step takes the logarithm of the threads that are ready.

@@ -22,7 +22,7 @@ struct Options {
   int park_threshold = 0;  // with `locks`: so many parks of a blocker are only counted, before times are taken
   std::string sampler;     // library of async-profiler; empty: no stack samples
   std::string sample;      // its arguments, e.g. "event=ctimer,interval=10000000,and,wall=50000000"
-  std::string causal;      // what a causal recording is to do (causal/options.h); empty: none
+  std::string causal;      // what a causal recording is to do (causal/common/options.h); empty: none
   bool no_owners = false;  // with `locks`: at the end nobody is asked who owns a monitor (that stops the program)
   bool opens_existing =
       false;                  // attach only: the recorder has made agent-<pid>.spool, empty; that one is opened or none

@@ -1,5 +1,5 @@
 // Which instructions of the JDK's classes are redirected to which method of the hook class, and where a call of it is
-// added (docs/decisions/0005-locks.md).
+// added (docs/decisions/0005-locks.md); which methods of which classes: jdk_hooks.cpp.
 #pragma once
 
 #include "agent/classfile/class_insert.h"

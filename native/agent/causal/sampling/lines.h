@@ -7,7 +7,7 @@
 // number 0. Overloads are one method; classes of the same name from different loaders are one class.
 //
 // Nothing is ever freed: a frame may be looked up at any time. Up to JDK 25 a jmethodID is not reused when its class
-// goes away (agent/stacks.cpp says more), so a table's key stays what it was. A redefined class keeps its ids while its
+// goes away (agent/jvm/stacks.cpp says more), so a table's key stays what it was. A redefined class keeps its ids while its
 // lines move: until it is prepared anew, samples in it are attributed by its first line table.
 #pragma once
 

@@ -11,7 +11,8 @@ import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
 
 /**
- * What the redirected call sites of LockSupport and AbstractOwnableSynchronizer call (docs/decisions/0005-locks.md).
+ * What the redirected call sites of LockSupport, AbstractOwnableSynchronizer and VirtualThread call
+ * (docs/decisions/0005-locks.md).
  *
  * <p>Each method does what the call site did, whatever becomes of the recording around it. So nothing that goes wrong in
  * the recording leaves here: at the end of a stack, or of the heap, a park is simply not recorded. Other exceptions
