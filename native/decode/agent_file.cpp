@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kMaxChunk = 1 << 20;
 constexpr size_t kReadBytes = 1 << 20;
 constexpr int64_t kLatest = int64_t{1} << 61;
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // the longest file that an agent writes (agent/chunk_file.h)
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // the longest file that an agent writes (agent/core/chunk_file.h)
 // Of a program that means harm: an honest one has far fewer, and each costs Python some hundred bytes.
 constexpr size_t kMostThreads = size_t{1} << 20;
 constexpr size_t kMostPhases = size_t{1} << 20;

@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kMaxChunk = 1 << 20;
 constexpr size_t kReadBytes = 1 << 20;
 constexpr uint32_t kMostChunks = uint32_t{1} << 18;
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // the longest file that an agent writes (agent/chunk_file.h)
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // the longest file that an agent writes (agent/core/chunk_file.h)
 constexpr uint32_t kRecentChunks = 4096;
 constexpr uint32_t kMostFrames = 64;  // kept of a stack (agent/jvm/stacks.cpp)
 // A file that means harm names a text of 64 KiB with a few bytes: in thousands of frames, and in every row of the table.

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kClassesAt = 4096;
 constexpr uint64_t kSlotsAt = kClassesAt + uint64_t{HW_LOCK_CLASSES} * HW_LOCK_CLASS_BYTES;
 constexpr uint32_t kMaxSlotBytes = 4096;
-constexpr uint32_t kMostSlots = uint32_t{1} << 18;  // agent/lock_table.h
+constexpr uint32_t kMostSlots = uint32_t{1} << 18;  // agent/locks/lock_table.h
 constexpr uint64_t kRowBytes = 850;  // what a slot takes until it is a row, in C++ and in Python, as measured
 constexpr char kNoMagic[sizeof(hw_lock_header::magic)] = {};
 
