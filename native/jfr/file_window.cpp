@@ -47,16 +47,16 @@ size_t FileWindow::read(uint64_t offset, uint8_t* into, size_t bytes) {
 std::span<const uint8_t> FileWindow::load(uint64_t offset, size_t need) {
   if (!problem_.empty() || offset >= size_) return {};
   need = static_cast<size_t>(std::min<uint64_t>(need, size_ - offset));
-  if (offset < begin_ || offset + need > begin_ + held_) {
-    const bool is_jump = offset < begin_ || offset > begin_ + held_;
+  if (offset < begin_ || offset + need > begin_ + filled_bytes_) {
+    const bool is_jump = offset < begin_ || offset > begin_ + filled_bytes_;
     const size_t window = is_jump ? std::min(window_bytes_, kAfterJump) : window_bytes_;
     const auto wanted = static_cast<size_t>(std::min<uint64_t>(std::max(need, window), size_ - offset));
     if (buffer_.size() < wanted) buffer_.resize(wanted);
-    held_ = read(offset, buffer_.data(), wanted);
+    filled_bytes_ = read(offset, buffer_.data(), wanted);
     begin_ = offset;
   }
   const size_t skipped = static_cast<size_t>(offset - begin_);
-  return {buffer_.data() + skipped, held_ - std::min(held_, skipped)};
+  return {buffer_.data() + skipped, filled_bytes_ - std::min(filled_bytes_, skipped)};
 }
 
 std::vector<uint8_t> FileWindow::copy(uint64_t offset, uint64_t bytes) {

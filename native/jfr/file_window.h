@@ -26,8 +26,8 @@ class FileWindow {
   // call.
   std::span<const uint8_t> view(uint64_t offset, size_t need) {
     const uint64_t skipped = offset - begin_;  // wraps below the window, and is then longer than it
-    if (skipped > held_ || need > held_ - skipped) return load(offset, need);
-    return {buffer_.data() + skipped, held_ - static_cast<size_t>(skipped)};
+    if (skipped > filled_bytes_ || need > filled_bytes_ - skipped) return load(offset, need);
+    return {buffer_.data() + skipped, filled_bytes_ - static_cast<size_t>(skipped)};
   }
   // A copy of so many bytes; empty when the file has fewer.
   std::vector<uint8_t> copy(uint64_t offset, uint64_t bytes);
@@ -42,7 +42,7 @@ class FileWindow {
   size_t window_bytes_;
   std::vector<uint8_t> buffer_;
   uint64_t begin_ = 0;  // of the buffer's bytes, in the file
-  size_t held_ = 0;
+  size_t filled_bytes_ = 0;
 };
 
 }  // namespace headway::jfr

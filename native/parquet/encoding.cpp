@@ -16,21 +16,21 @@ constexpr size_t kGroup = 8;         // values that are packed together, so that
 // Values of `width` bits, the lowest of the first byte first. Writes up to 8 bytes more than it returns the end of.
 template <typename T>
 uint8_t* pack(const T* values, size_t count, unsigned width, uint8_t* out) {
-  uint64_t held = 0;
+  uint64_t pending_bits = 0;
   unsigned bits = 0;
   const auto store = [&] {
-    if constexpr (std::endian::native != std::endian::little) held = __builtin_bswap64(held);
-    std::memcpy(out, &held, sizeof held);
+    if constexpr (std::endian::native != std::endian::little) pending_bits = __builtin_bswap64(pending_bits);
+    std::memcpy(out, &pending_bits, sizeof pending_bits);
   };
   for (size_t i = 0; i < count; ++i) {
     const auto value = static_cast<uint64_t>(values[i]);
-    held |= value << bits;
+    pending_bits |= value << bits;
     bits += width;
     if (bits >= 64) {
       store();
-      out += sizeof held;
+      out += sizeof pending_bits;
       bits -= 64;
-      held = bits == 0 ? 0 : value >> (width - bits);
+      pending_bits = bits == 0 ? 0 : value >> (width - bits);
     }
   }
   store();

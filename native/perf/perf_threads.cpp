@@ -164,11 +164,11 @@ void PerfCollector::on_comm(const LifeRecord& record) {
 // An exec ends every other thread of the process, and the thread that called it goes on under the leader's number: if
 // that was another one, its old number is the only one left that no exit record has ended.
 void PerfCollector::exec_replaces_threads(pid_t pid, hw_exec* exec) {
-  std::vector<uint32_t> gone;
+  std::vector<uint32_t> ended;
   for (const auto& [tid, known] : known_) {
-    if (known.pid == pid && tid != exec->head.tid) gone.push_back(tid);
+    if (known.pid == pid && tid != exec->head.tid) ended.push_back(tid);
   }
-  for (const uint32_t tid : gone) forget(exec->old_tid = tid);
+  for (const uint32_t tid : ended) forget(exec->old_tid = tid);
 }
 
 void PerfCollector::learn(uint32_t tid, const Known& thread) {
@@ -200,11 +200,11 @@ void PerfCollector::reconcile_with_proc() {
       if (!known_.contains(static_cast<uint32_t>(tid))) add_snapshot(pid, tid);
     }
   }
-  std::vector<std::pair<uint32_t, pid_t>> gone;
+  std::vector<std::pair<uint32_t, pid_t>> ended;
   for (const auto& [tid, known] : known_) {
-    if (!alive.contains(tid)) gone.emplace_back(tid, known.pid);
+    if (!alive.contains(tid)) ended.emplace_back(tid, known.pid);
   }
-  for (const auto& [tid, pid] : gone) {
+  for (const auto& [tid, pid] : ended) {
     hw_exit exit{};
     exit.head = {now, HW_EXIT, sizeof exit, tid};
     exit.pid = static_cast<hw_u32>(pid);

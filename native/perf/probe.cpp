@@ -21,13 +21,13 @@ namespace {
 int bpf(bpf_cmd command, bpf_attr* attr) { return static_cast<int>(syscall(SYS_bpf, command, attr, sizeof *attr)); }
 
 bpf_insn instruction(uint8_t code, uint8_t to, uint8_t from, int16_t offset, int32_t value) {
-  bpf_insn made{};
-  made.code = code;
-  made.dst_reg = to & 0xf;
-  made.src_reg = from & 0xf;
-  made.off = offset;
-  made.imm = value;
-  return made;
+  bpf_insn encoded{};
+  encoded.code = code;
+  encoded.dst_reg = to & 0xf;
+  encoded.src_reg = from & 0xf;
+  encoded.off = offset;
+  encoded.imm = value;
+  return encoded;
 }
 
 PerfDescriptor load(const std::vector<bpf_insn>& program) {

@@ -164,9 +164,9 @@ void RunSteps::tell_waits(JvmWaits waits) {
 // The wait of a step is the one of the JVM's that has its middle: the kernel sees it begin later, and end earlier.
 void RunSteps::mark_jvm_waits() {
   const JvmWaits& waits = jvm_waits_;
-  std::vector<uint8_t> is_told(threads_.size());
+  std::vector<uint8_t> has_waits(threads_.size());
   for (const int32_t thread : waits.thread) {
-    if (thread >= 0 && static_cast<size_t>(thread) < is_told.size()) is_told[static_cast<size_t>(thread)] = 1;
+    if (thread >= 0 && static_cast<size_t>(thread) < has_waits.size()) has_waits[static_cast<size_t>(thread)] = 1;
   }
   size_t row = 0;
   for (Step& step : steps_) {
@@ -175,7 +175,7 @@ void RunSteps::mark_jvm_waits() {
     while (row < waits.thread.size() && std::pair(waits.thread[row], waits.start_ns[row]) <= key) ++row;
     const bool is_recorded = row > 0 && waits.thread[row - 1] == step.thread && waits.end_ns[row - 1] >= middle_ns;
     if (is_recorded && step.waited_ns() > 0) step.blocker = waits.blocker[row - 1];
-    const bool is_unrecorded = !is_recorded && is_told[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
+    const bool is_unrecorded = !is_recorded && has_waits[static_cast<size_t>(step.thread)] != 0 && !step.is_end;
     const bool is_for_jvm = step.blocked_in == HW_IN_FUTEX && has_role(step.waker, ThreadRole::kProgram);
     step.is_inside = (is_unrecorded && is_for_jvm) || is_for_kernel(step);
   }

@@ -313,7 +313,7 @@ void ChunkFile::write_through(uint64_t offset, const void* data, size_t bytes) n
 
 void ChunkFile::count_lost() noexcept {
   const hw_u64 lost = std::atomic_ref<hw_u64>(header()->lost).fetch_add(1, std::memory_order_relaxed) + 1;
-  if (through_ && !released_.load(std::memory_order_relaxed) && !lost_untold_.load(std::memory_order_relaxed)) {
+  if (through_ && !released_.load(std::memory_order_relaxed) && !lost_unreported_.load(std::memory_order_relaxed)) {
     tell_lost(lost);
   }
 }
@@ -321,8 +321,9 @@ void ChunkFile::count_lost() noexcept {
 // Inside the header, which exists already: works on a full disk too, but for btrfs, which takes milliseconds to say no.
 // So it is not asked again until the end.
 void ChunkFile::tell_lost(hw_u64 lost) noexcept {
-  const bool told = same_file() && pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost)) == sizeof(lost);
-  if (!told) lost_untold_.store(true, std::memory_order_relaxed);
+  const bool is_written =
+      same_file() && pwrite(fd_, &lost, sizeof(lost), offsetof(hw_spool_header, lost)) == sizeof(lost);
+  if (!is_written) lost_unreported_.store(true, std::memory_order_relaxed);
 }
 
 uint64_t ChunkFile::lost() const noexcept {
@@ -344,7 +345,7 @@ void ChunkFile::tell_end(hw_u32 end) noexcept {
   if (!same_file() || file_status(fd_, &status) != 0 || status.st_size < HW_HEADER_BYTES) return;
   if (is_cut) end = HW_CLOSE_CUT;
   // Refused: the recorder waits in vain for a moment.
-  [[maybe_unused]] const ssize_t told = pwrite(fd_, &end, sizeof(end), offsetof(hw_spool_header, end));
+  [[maybe_unused]] const ssize_t written = pwrite(fd_, &end, sizeof(end), offsetof(hw_spool_header, end));
 }
 
 void ChunkFile::release() noexcept {
@@ -352,7 +353,7 @@ void ChunkFile::release() noexcept {
   while (extending_.exchange(true, std::memory_order_acquire)) sched_yield();  // extend() uses fd_
   is_whole(through_ ? written_.load() : limit_.load());
   if (through_) {
-    if (lost_untold_.load(std::memory_order_relaxed)) tell_lost(lost());
+    if (lost_unreported_.load(std::memory_order_relaxed)) tell_lost(lost());
     tell_end(HW_CLOSE_DONE);
     // A thread may be on its way into pwrite: its descriptor must not become another file's. Point it at nothing.
     const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -147,7 +147,7 @@ class ChunkFile {
   int fd_ = -1;
   dev_t dev_ = 0;
   ino_t ino_ = 0;
-  std::atomic<bool> lost_untold_{false};  // the header refused the count of what was lost
+  std::atomic<bool> lost_unreported_{false};  // the header refused the count of what was lost
   std::atomic<bool> released_{false};
   std::array<std::atomic<uint64_t>, kRetired> retired_{};
 };

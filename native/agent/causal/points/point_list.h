@@ -36,7 +36,7 @@ struct Point {
   // Guarded by Points::mutex: why nothing fits so far, and what is near.
   std::string reason{};
   std::vector<std::string> near{};
-  bool is_near_said = false;
+  bool are_near_names_reported = false;
 
   // Of a candidate.
   std::string class_name{};

@@ -112,7 +112,7 @@ void look_for_missing(JNIEnv* jni) {
   const uint32_t count = points().count.load();
   for (uint32_t i = 0; i < count; ++i) {
     Point& point = *points().all[i];
-    if (!point.is_asked_for() || point.is_near_said) continue;
+    if (!point.is_asked_for() || point.are_near_names_reported) continue;
     std::string reason;
     std::vector<std::string> near;
     {
@@ -127,7 +127,7 @@ void look_for_missing(JNIEnv* jni) {
       near = nearest_names(point.place.class_name, loaded);
     }
     if (reason.empty() || fits != (reason == "ambiguous")) continue;
-    point.is_near_said = true;
+    point.are_near_names_reported = true;
     note("near", "\"name\":" + json_text(point.name) + ",\"where\":" + json_text(point.place.text) +
                      ",\"reason\":" + json_text(reason) + ",\"near\":" + json_list(near));
   }

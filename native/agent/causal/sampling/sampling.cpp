@@ -44,8 +44,8 @@ struct Sampling {
   ptrdiff_t jni_offset = 0;          // of the JNIEnv within its JavaThread; 0: unknown
   std::array<jmethodID, 2> waits{};  // native methods in which a thread waits for another one, or for time
   std::atomic<bool> has_all_lines{false};
-  std::atomic<bool> is_fault_told{false};
-  std::atomic<bool> is_given_up_told{false};
+  std::atomic<bool> is_fault_reported{false};
+  std::atomic<bool> is_giving_up_reported{false};
 };
 Sampling& sampling() {
   static Sampling* const instance = new Sampling;
@@ -310,8 +310,8 @@ bool start_sampling(JNIEnv* jni) noexcept {
   note_loaded_classes(self.jvmti, jni);
   clear_sample_sums();
   begin_sampled();
-  self.is_fault_told = false;
-  self.is_given_up_told = false;
+  self.is_fault_reported = false;
+  self.is_giving_up_reported = false;
   published.store(&self, std::memory_order_release);
   switch_sampling(true);
   // Threads that have an account already; later ones arm themselves.
@@ -383,10 +383,10 @@ SamplingHealth sampling_health() noexcept {
   health.old_code_ns = sums.old_code_ns;
   health.has_all_lines = self.has_all_lines.load(std::memory_order_relaxed);
   health.found_frames = reader.found_frames;
-  if (reader.threads_given_up != 0 && !self.is_fault_told.exchange(true)) {
+  if (reader.threads_given_up != 0 && !self.is_fault_reported.exchange(true)) {
     refuse("a thread's stacks are not read any more", "that faulted several times, without effect on the program");
   }
-  if (reader.is_given_up && !self.is_given_up_told.exchange(true)) {
+  if (reader.is_given_up && !self.is_giving_up_reported.exchange(true)) {
     refuse("no stacks are read any more", "that faulted too often, without effect on the program");
   }
   return health;
