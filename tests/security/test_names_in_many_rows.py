@@ -19,6 +19,7 @@ from headway.store.tables import TABLES
 from headway.store.writer import arrow_schema
 from support.builders.allocation_spool_builder import access_recording, allocation_recording
 from support.builders.exchanged_table import put_table
+from support.builders.window_agent import window_recording
 
 NAME = "n" * 60_000
 SHOWN = "n" * 253 + "..."
@@ -53,6 +54,12 @@ def test_groups_of_objects_have_the_beginning_of_a_long_name(
         names |= {pair.accessor if pair.thread_id is not None else SHOWN}
         names |= {pair.owner if pair.owner_thread_id is not None else SHOWN}
     assert names == {SHOWN}
+
+
+def test_groups_of_windows_have_the_beginning_of_a_long_name(tmp_path: Path) -> None:
+    windows = objects(open_recording(named(window_recording(tmp_path / "a.headway"))), by="thread-class").windows
+    assert windows is not None
+    assert {row.thread for row in windows.groups} == {SHOWN}
 
 
 def test_meetings_on_cache_lines_have_the_beginning_of_a_long_name(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from headway.analyses.lost_cores.types import Account, Loss, Place
 from headway.analyses.overview import Finding, Overview
 from headway.analyses.scheduling.recording_cost import RecordingCost, recording_cost
 from headway.analyses.scheduling.threads import ThreadRow, Threads
+from headway.errors import Notice
 from headway.report.terminal import make_console, print_table
 from headway.report.terminal.closing import closing, cost_line
 from headway.report.terminal.lost_cores import causes_table, fitted_place, largest, render_account
@@ -52,6 +53,18 @@ def test_three_sentences_say_how_many_cores_what_cost_most_and_where_and_what_to
         "(50%); without it the program would likely be 2.50 times as fast.",
         "Next: headway locks 'my app.headway'   (who held the lock, and what that thread did)",
     ]
+
+
+def test_of_a_gain_that_is_unknown_doubts_are_said_and_a_busy_program_is_asked_about_by_the_estimate() -> None:
+    loss = dataclasses.replace(
+        lost_to(causes.LOCK, core_ns=4 * SECOND, likely=None),
+        unknown_gain=Notice.of("HW824", path="a.headway"),
+        estimated_speedup=2.5,
+        doubts=("HW491",),
+    )
+    said = sentences_of(account_of(loss, app_ns=34 * SECOND))
+    assert said[1].endswith("how much faster it would be without it is not known (HW824) (in doubt: HW491).")
+    assert said[2].startswith("Next: headway locks")
 
 
 def test_of_a_run_that_did_not_end_by_itself_it_is_said_what_ended_it() -> None:

@@ -171,8 +171,9 @@ class PathSums:
         found: dict[tuple[int, str], tuple[int, int, dict[int, None]]] = {}
         for (blocker, rule), (ns, followed_ns) in self._locks.items():
             key = names.alike(blocker), RULES[rule].waiting
-            before = found.get(key, (0, 0, {}))
-            found[key] = before[0] + ns, before[1] + followed_ns, {**before[2], blocker: None}
+            before_ns, before_followed_ns, those = found.get(key, (0, 0, {}))
+            those[blocker] = None  # in place: there may be as many as a program has futures
+            found[key] = before_ns + ns, before_followed_ns + followed_ns, those
         rows = [
             PathLock(names.name([*those]), waiting, ns, followed_ns, names.place(alike), len(those))
             for (alike, waiting), (ns, followed_ns, those) in found.items()

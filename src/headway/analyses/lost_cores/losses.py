@@ -104,13 +104,14 @@ class Losses:
             place = self._place(row, window if is_whole or number < OF_A_PHASE else None)
             saved = saved_ns(NAMES[row.cause], round(gain.core_ns), limit, inputs, gain.ns)
             likely = _likely_speedup(limit, gain, saved, inputs)
-            doubts = (*self.doubts.of(row, window), *doubts_of_gain(likely, inputs))
+            doubts = self.doubts.of(row, window)
             share = row.core_ns / max(core_ns, 1)
             found.append(
                 (saved, row, Loss(NAMES[row.cause], row.core_ns, share, place, limit, (), None, likely, doubts))
             )
         if is_whole and self.predicted is not None:
             found = with_predictions(found, self.predicted, self.places, self.times, window)
+        found = [(saved, row, _with_doubts_of_gain(loss, inputs)) for saved, row, loss in found]
         ordered = ranked(found, inputs.wall_ns, lambda lock, asleep: self._is_by_holder(lock, asleep, window))
         return tuple(
             self._explained(row, loss, window)
@@ -268,6 +269,11 @@ class Losses:
             return 0
         spans = self.phases.of_each_jvm(PHASES[causes.START], window)
         return sum(self.times.jvm_ran(pid, (start, end)) for pid, start, end in spans)
+
+
+def _with_doubts_of_gain(loss: Loss, inputs: BoundInputs) -> Loss:
+    """Return a loss with what makes its likely gain uncertain, of the gain that is shown."""
+    return dataclasses.replace(loss, doubts=(*loss.doubts, *doubts_of_gain(loss.likely_speedup, inputs)))
 
 
 def _likely_speedup(limit: float | None, gain: LikelyGain, saved_ns: float, inputs: BoundInputs) -> float | None:

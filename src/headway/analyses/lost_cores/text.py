@@ -35,7 +35,7 @@ _USERS = {
 
 def is_worth_a_line(loss: Loss) -> bool:
     """Return whether a loss gets a line: by its core time, or by what would likely be gained without it."""
-    return loss.share >= SMALL or (loss.likely_speedup or loss.estimated_speedup or 1) >= 1 + SMALL_GAIN
+    return loss.share >= SMALL or loss.ordering_speedup >= 1 + SMALL_GAIN
 
 
 def idle_sentence(account: Account) -> str:
@@ -78,7 +78,7 @@ def others_sentence(account: Account) -> str:
 
 
 def sentence(account: Account) -> str:
-    """Return the account's first sentence: how much core time there was, who used it, how much was idle and lost, in one unit."""
+    """Return the account in a sentence: how much core time there was, who used it, how much was idle and lost, in one unit."""
     cores = cores_text(account.cores)
     total = account.core_ns or 1
     unit = duration(total).rsplit(" ", 1)[1] if total < 100e9 else "s"

@@ -63,10 +63,15 @@ class Loss:
     estimated_speedup: float | None = None
     """By this a loss is ordered and listed whose likely speedup is unknown, as the replay is refused; it is not shown."""
 
+    @property
+    def ordering_speedup(self) -> float:
+        """Return by which speedup the loss is ordered and listed: the likely one, or the estimate; 1 where neither is known."""
+        return self.likely_speedup or self.estimated_speedup or 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class IdleThreads:
-    """Threads of one name that wait for work from outside: role (waits.roles), number, and the waiting method."""
+    """Threads of one name that wait for work from outside: role (waits.classification.roles), number, and the waiting method."""
 
     role: str
     name: str

@@ -119,7 +119,7 @@ def estimates(parts: Sequence[Part]) -> list[WindowFigure]:
     exact = sum(counts[0] for _, counts in known)
     guessed = [(work, counts[1:-1]) for work, counts in known if work.between_ns > 0]
     if not guessed:
-        return [WindowFigure(int(all_of), *(int(each),) * 3) for all_of, each in zip(counted, exact, strict=True)]
+        return [_figure(all_of, *(int(each),) * 3) for all_of, each in zip(counted, exact, strict=True)]
     between = sum(_between(work, counts, None) for work, counts in guessed)
     even = sum(_at_even_speed(work, counts[-1]) for work, counts in known if work.between_ns > 0)
     half = _half_width(guessed) + abs(even - between)
@@ -130,8 +130,15 @@ def estimates(parts: Sequence[Part]) -> list[WindowFigure]:
             found.append(WindowFigure(int(all_of), None, None, None))
             continue
         low, high = max(least, math.floor(least + more - width)), math.ceil(least + more + width)
-        found.append(WindowFigure(int(all_of), round(least + more), int(low), high))
+        found.append(_figure(all_of, round(least + more), int(low), high))
     return found
+
+
+def _figure(counted: float, value: int, low: int, high: int) -> WindowFigure:
+    """Return an estimate; none where windows counted more: what threads that are unknown did matters more than all it tells."""
+    if counted > value:
+        return WindowFigure(int(counted), None, None, None)
+    return WindowFigure(int(counted), value, low, high)
 
 
 def _between(work: Work, counts: Floats, left_out: int | None) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, Grouping
 from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, ROWS, Part, Work, estimates
@@ -109,11 +110,13 @@ def _works(recording: Recording, whole: Mapping[int, bool]) -> dict[Unit, Work]:
     text = f"""SELECT a.pid, a.thread_id, {UNNAMED}, a.window_group, {sums} FROM access_window_work a
       GROUP BY 1, 2, 3, 4 LIMIT {_MOST_ROWS}"""
     found: dict[Unit, Work] = {}
-    for pid, thread_id, unnamed, group, before_ns, *values in recording.query(text).fetchall():
+    rows = recording.query(text).fetchall()
+    is_cut = len(rows) == _MOST_ROWS
+    for pid, thread_id, unnamed, group, before_ns, *values in rows:
         spells = np.zeros(GROUPS)
         if 0 < group <= GROUPS:
             spells[group - 1] = before_ns
-        work = replace(Work(spells, *values), is_whole=whole.get(pid, False))
+        work = replace(Work(spells, *values), is_whole=whole.get(pid, False) and not is_cut)
         unit = (pid, thread_id, unnamed)
         found[unit] = found[unit] + work if unit in found else work
     return found
@@ -188,7 +191,9 @@ def _groups(
         grouped[key].append((works.get(unit, _nothing()), cells))
     names = {
         thread_id: (name, java_id)
-        for thread_id, name, java_id in recording.query("SELECT thread_id, name, java_id FROM thread").fetchall()
+        for thread_id, name, java_id in recording.query(
+            f"SELECT t.thread_id, {short_name('t.name')}, t.java_id FROM thread t"
+        ).fetchall()
     }
     found = []
     for (pid, thread_id, unnamed, class_name), parts in grouped.items():

@@ -6,8 +6,9 @@ Method     each loss is a change, predicted by the replay of `headway whatif`, w
            that several threads may have at once are waits that take no time. Where the order of locks can't be decided anew,
            the waits for a lock are left out, and all others get theirs in the recorded order.
            The speedup is that of `headway whatif`: of a machine that runs nothing else.
-Bounded    by MOST_SLICES slices in all replays; nothing is asked of a run that takes more for one loss. The replay has no virtual
-           threads, and of a program that would have gone on no end: of these nothing is predicted.
+Bounded    by MOST_SLICES slices, or waits, in all replays; nothing is asked of a run that takes more for one loss. The replay has
+           no virtual threads, and no end of a program that would have gone on, also of one that was told to end (by a signal of
+           somebody outside, or since a time was over): of these nothing is predicted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
+from headway.analyses.critical_path.stopped import stop_of_program
 from headway.analyses.lost_cores.changes import Gain
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.ranking import Candidates
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 MOST_SLICES = 6_000_000
-"""Slices of a run, times its replays: some two seconds."""
+"""Slices of a run, or waits of which the JVM told if these are more, times its replays: some two seconds."""
 _REPLAYS_OF_A_RUN, _REPLAYS_OF_A_LOSS = 4, 6
 _ENOUGH_ROOM = 1_000_000
 """Elements of a queue in which nobody waits for room."""
@@ -53,8 +55,7 @@ class PredictedGains:
 
     def without(self, losses: Sequence[AvoidedLoss]) -> list[Gain | None]:
         """Return what would be gained without each of some losses, the most important one first; None where nothing is asked."""
-        slices = self._recording.manifest.tables["slice"].rows if self._recording.has("slice") else 0
-        room = MOST_SLICES // max(slices, 1) - _REPLAYS_OF_A_RUN
+        room = MOST_SLICES // max(self._rows("slice"), self._rows("block"), 1) - _REPLAYS_OF_A_RUN
         asked = losses[: max(room // _REPLAYS_OF_A_LOSS, 0)]
         if not asked or self._candidates is None:
             return [None] * len(losses)
@@ -63,6 +64,9 @@ class PredictedGains:
             return [Gain(refused=refused)] * len(losses)
         return [*map(self._gain, asked), *[None] * (len(losses) - len(asked))]
 
+    def _rows(self, table: str) -> int:
+        return self._recording.manifest.tables[table].rows if self._recording.has(table) else 0
+
     @cached_property
     def _candidates(self) -> Candidates | None:
         """The run and its unchanged replays; None where it can't be replayed, or has no end of its own."""
@@ -70,7 +74,9 @@ class PredictedGains:
             run = loaded(self._recording)
         except HeadwayError:
             return None
-        return Candidates(self._recording, run) if run.last >= 0 else None
+        if run.last < 0 or stop_of_program(self._recording, run.threads) is not None:
+            return None
+        return Candidates(self._recording, run)
 
     def _gain(self, loss: AvoidedLoss) -> Gain | None:
         candidates = self._candidates

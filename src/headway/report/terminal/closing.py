@@ -119,9 +119,7 @@ def _core_ns(loss: Loss) -> int:
 
 def _is_worth(loss: Loss) -> bool:
     """Return whether much would likely be gained without a loss, however little it lost, and the program can do without it."""
-    return (
-        loss.likely_speedup or loss.estimated_speedup or 1
-    ) >= 1 + LEAST_GAIN and loss.cause not in causes.OF_THE_JVM
+    return loss.ordering_speedup >= 1 + LEAST_GAIN and loss.cause not in causes.OF_THE_JVM
 
 
 def _used(account: Account) -> int:
@@ -151,7 +149,7 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
         most = "Most was lost to" if is_largest else "Much time went to"
         lost = f"{core_time(first.core_ns)} of core time ({percent(first.share)})"
         unknown = f"how much faster it would be without it is not known ({first.unknown_gain.id})"
-        return f"{most} {TITLES[first.cause]}{at}: {lost}; {unknown}."
+        return f"{most} {TITLES[first.cause]}{at}: {lost}; {unknown}{_doubts(first)}."
     is_first = (first.likely_speedup or 1.0) >= max(each.likely_speedup or 1.0 for each in account.lost)
     gained = "Most would be gained without" if is_first else "Much would be gained without"
     most = "Most was lost to" if is_largest else gained
@@ -163,9 +161,11 @@ def _cost(account: Account, first: Loss | None, locks: Finding | None) -> str:
     else:
         is_faster = (first.likely_speedup or 1.0) >= 1 + LEAST_LOSS
         text += f"{lost} ({percent(first.share)}){f'; without it {faster}' if is_faster else ''}"
-    if first.doubts:
-        text += f" (in doubt: {', '.join(first.doubts)})"
-    return f"{text}."
+    return f"{text}{_doubts(first)}."
+
+
+def _doubts(loss: Loss) -> str:
+    return f" (in doubt: {', '.join(loss.doubts)})" if loss.doubts else ""
 
 
 def _kept_from_cores(threads: Threads, account: Account, locks: Finding | None) -> str:
@@ -224,6 +224,6 @@ def _next(account: Account, first: Loss | None, *, is_locks: bool) -> str:
 
 
 def _question(account: Account, first: Loss | None) -> str:
-    if first is None or (_is_busy(account) and (first.likely_speedup or 1) < 1.1):
+    if first is None or (_is_busy(account) and first.ordering_speedup < 1.1):
         return "headway top {name}   (the methods that the CPU time is spent in)"
     return _NEXT.get(first.cause, "headway why {name}   (every cause, with its evidence)")

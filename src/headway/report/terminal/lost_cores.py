@@ -113,7 +113,7 @@ def _print_rest(result: Why, console: Console, name: str) -> None:
 
 def _but_for_locks(shown: Sequence[Loss]) -> str:
     """Return the exception from the order, where there is one."""
-    gains = [(loss.cause, loss.likely_speedup or 1.0) for loss in shown]
+    gains = [(loss.cause, loss.ordering_speedup) for loss in shown]
     is_before = any(
         cause == causes.LOCK and any(later > gain for of, later in gains[at + 1 :] if of in (causes.SLEEP, causes.IO))
         for at, (cause, gain) in enumerate(gains)

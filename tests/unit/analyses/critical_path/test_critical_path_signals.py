@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headway.analyses.critical_path.analysis import critical_path
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.critical_path.stopped import Stop, stop_of_program, stops
 from headway.analyses.critical_path.types import CriticalPath
+from headway.analyses.lost_cores.changes import AvoidedLoss
+from headway.analyses.whatif.predicted_gains import PredictedGains
+from headway.analyses.whatif.unchanged import loaded
 from headway.store import Recording, open_recording
 from support.builders import synthetic
 from support.builders.synthetic import FakeThread, slices_of
@@ -90,6 +94,13 @@ def test_the_path_goes_from_the_signals_handler_to_the_thread_that_was_active_be
     assert worker.by_state["running"] == 35
     if ended_by == "interrupt":
         assert (found.thread.name, found.chosen) == ("SIGTERM handler", "a signal told the program to end")
+
+
+def test_the_gain_of_a_program_that_a_signal_ended_is_not_predicted_by_its_end(tmp_path: Path) -> None:
+    of = recording(tmp_path, TOLD, WAKERS, PARENTS, "exit")
+    assert loaded(of).last == VM, "the replay alone takes the JVM's own thread for the one that ended it"
+    sleep = AvoidedLoss("sleep", "", "", *(np.array([each]) for each in (WORKER, 20, 60)))
+    assert PredictedGains(of).without([sleep]) == [None]
 
 
 def test_a_handler_that_was_woken_by_who_started_it_did_not_wait_for_that_one(tmp_path: Path) -> None:

@@ -155,6 +155,18 @@ def test_a_thread_that_is_unknown_is_in_no_estimate_and_its_share_is_said(tmp_pa
     assert "50%" in printed(recording, "class")
 
 
+def test_where_windows_counted_more_than_is_estimated_of_known_threads_there_is_no_estimate(tmp_path: Path) -> None:
+    agent = windowed_agent()
+    true = steady(agent, 21, 1)
+    worked(agent, 1, 2, 1, **{"in": 1000, "own": 1000, "between": 23_300})
+    agent.accessed(1, 1, 2, (10 * true, 0, 0, 0, 0, 0))
+    recording = finished(tmp_path, agent)
+    counted = 500 * 11 + 10 * true
+    for figure in (answered(recording, "class").groups[0].figures.tuple_reads, answered(recording).total.of_objects):
+        assert (figure.counted, figure.value, figure.low, figure.high) == (counted, None, None, None)
+    assert f"{counted:,} times; how often in all is not known" in printed(recording, "class")
+
+
 def test_json_has_the_estimates_of_each_group(tmp_path: Path) -> None:
     agent = windowed_agent()
     true = steady(agent, 21, 1)

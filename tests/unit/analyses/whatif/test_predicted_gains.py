@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.analyses.lost_cores import crowded
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.changes import AvoidedLoss, Gain
 from headway.analyses.lost_cores.text import interval_text, refused_gain_text
@@ -116,6 +117,34 @@ def test_what_can_not_be_replayed_to_its_end_is_estimated(facts: dict[str, Any],
     loss, estimated = lock_of(of), next(each for each in why(of).account.lost if each.cause == "lock_contention")
     assert loss == estimated
     assert loss.likely_interval is None
+
+
+def test_a_run_with_too_many_waits_is_estimated_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predicted_gains, "MOST_SLICES", 200)
+    waits = [Wait(WAITER, 0, at, at + 500, owner=HOLDER, waker=HOLDER, stack=0) for at in range(11_000, 49_000, 950)]
+    of = open_recording(LockRecording(THREADS, waits, wall=100_000, stacks=[(*LOCK_FRAMES, APP)]).write(tmp_path / "r"))
+    assert of.manifest.tables["slice"].rows < 20 < 40 == of.manifest.tables["block"].rows
+    monkeypatch.setattr(predicted_gains, "loaded", lambda _: pytest.fail("it was loaded"))
+    assert PredictedGains(of).without([_loss()]) == [None]
+
+
+def _loss() -> AvoidedLoss:
+    none = np.zeros(0, np.int64)
+    return AvoidedLoss("lock_contention", "", "", none, none, none)
+
+
+@pytest.mark.parametrize("gain", [1.0, 1.5])
+def test_a_gain_is_in_doubt_by_what_is_predicted_of_it(
+    gain: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowded, "kept_share", lambda _: 1.0)  # others had the cores
+    loss = lock_of(recording(tmp_path / "r"))
+    assert loss.doubts == (crowded.CROWDED,)
+    of = recording(tmp_path / "again")
+    (found,) = (each for each in why(of, gains=_Gains(Gain(gain, gain, gain))).account.lost if each.cause == loss.cause)
+    assert found.doubts == ((crowded.CROWDED,) if gain > 1 else ())
 
 
 @pytest.mark.parametrize("options", [{"window": (0, 90_000)}, {"phase": 1}, {"cores": 2}], ids=str)
