@@ -39,6 +39,7 @@ def command(
     from headway.analyses.locks.live import live_rows
     from headway.cli.live import ended_at_once, ended_by_signals, is_over, looks, seconds
     from headway.record.live.live_locks import live_locks
+    from headway.record.session.plan import running_process
     from headway.record.target_process.deadline import Interrupted
     from headway.report.json.live_locks import live_locks_text
     from headway.report.output import new_file
@@ -46,12 +47,13 @@ def command(
 
     suffix = "json" if as_json else "txt"
     path = output or Path(f"locks-{pid}-{time.strftime('%Y%m%d-%H%M%S')}.{suffix}")
+    process = running_process(pid, "dump")
     with (
         contextlib.suppress(Interrupted),
         ended_by_signals() as ended,
-        live_locks(pid, lambda: is_over(ended), "dump") as (table, is_ours),
+        live_locks(process, lambda: is_over(ended)) as (table, is_ours),
     ):
-        for now, _ in looks(table, ended, pid, seconds(interval), first=is_ours, again=False):
+        for now, _ in looks(table, ended, process, seconds(interval), first=is_ours, again=False):
             with ended_at_once(ended), new_file(path, overwrite=force) as file:
                 rows = live_rows(now, min_parks=min_parks)
                 if as_json:

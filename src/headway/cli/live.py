@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headway.cli.options import TimePoint
     from headway.model.live_lock import LiveTable
     from headway.record.live.table_file import TableFile
+    from headway.record.target_process.processes import Process
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -74,11 +75,11 @@ def _on_signals(act: Callable[..., None]) -> Iterator[None]:
 
 
 def looks(
-    table: TableFile, ended: int, pid: int, interval_s: float, *, first: bool, again: bool
+    table: TableFile, ended: int, target: Process, interval_s: float, *, first: bool, again: bool
 ) -> Iterator[tuple[LiveTable, LiveTable | None]]:
     """Yield snapshots with the one before each. `first`: wait an interval before the first; `again`: until the end."""
     before = None
-    with process_descriptor(pid) as process:
+    with process_descriptor(target) as process:
         if first and over(ended, process, interval_s) == "signal":
             return
         while True:
@@ -95,17 +96,17 @@ def is_over(ended: int) -> bool:
 
 
 @contextlib.contextmanager
-def process_descriptor(pid: int) -> Iterator[int | None]:
+def process_descriptor(process: Process) -> Iterator[int | None]:
     """Give a descriptor that can be read once a process has ended; None where it has already, or the kernel has none."""
     try:
-        process = os.pidfd_open(pid)
+        descriptor = os.pidfd_open(process.pid)
     except OSError:
         yield None
         return
     try:
-        yield process
+        yield descriptor if process.is_alive else None  # else its number was another's by then
     finally:
-        os.close(process)
+        os.close(descriptor)
 
 
 def over(ended: int, process: int | None, wait_s: float) -> str:

@@ -14,11 +14,13 @@ import click
 from headway.cli import out
 from headway.cli.live import ended_at_once, ended_by_signals, is_over, over, process_descriptor, seconds
 from headway.cli.options import ALLOW_BREAKPOINTS, TimeType
+from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
     from headway.analyses.counters.types import Counters
     from headway.model.thread_counts import ProcessCounts
     from headway.record.collect.thread_counters import ThreadWatch
+    from headway.record.target_process.processes import Process
 
 _LOOK_S = 0.1
 """How often threads that are new are looked for."""
@@ -73,7 +75,7 @@ class LiveCounters:
 
         pid, interval_s = live_options["pid"], seconds(live_options["interval"], _INTERVAL_S)
         duration_s = None if live_options["duration"] is None else seconds(live_options["duration"], 0, "--duration")
-        running_process(pid, "counters")
+        process = running_process(pid, "counters")
         found = countable(parse(live_options["asked"] or DEFAULT, allow_breakpoints=live_options["allow_breakpoints"]))
         names = [[event.name for event in group] for group in found.groups]
         absent = [(each.event, each.reason) for each in found.absent]
@@ -84,7 +86,9 @@ class LiveCounters:
             thread_watch(pid, found.groups, lambda: is_over(ended)) as watch,
         ):
             since_ns = 0
-            for before, now in _looks(watch, ended, interval_s, duration_s):
+            if not process.is_alive:  # its number may have been another's
+                raise HeadwayError("HW004", pid=pid, reason="it has ended")
+            for before, now in _looks(watch, process, ended, interval_s, duration_s):
                 since_ns = since_ns or before.now_ns
                 answer = live_counters(before, now, names, found.step, absent, of_set, since_ns=since_ns)
                 with ended_at_once(ended):
@@ -93,14 +97,14 @@ class LiveCounters:
 
 
 def _looks(
-    watch: ThreadWatch, ended: int, interval_s: float, duration_s: float | None
+    watch: ThreadWatch, target: Process, ended: int, interval_s: float, duration_s: float | None
 ) -> Iterator[tuple[ProcessCounts, ProcessCounts]]:
     """Yield two readings, an interval apart, until somebody asks us to end, the process ends, or the duration is over."""
     began = time.monotonic()
     last_s = float("inf") if duration_s is None else began + duration_s
     next_s = began
     before = watch.read()
-    with process_descriptor(watch.pid) as process:
+    with process_descriptor(target) as process:
         while True:
             next_s = min(max(next_s + interval_s, time.monotonic()), last_s)
             why = _wait(watch, ended, process, next_s)

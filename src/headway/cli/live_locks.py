@@ -49,16 +49,18 @@ class LiveLocks:
     def show(self, live_options: dict[str, Any], *, as_json: bool, **options: Any) -> None:
         """Print the live table once or again and again. Ctrl-C, and the end of the JVM, end it well."""
         from headway.record.live.live_locks import live_locks
+        from headway.record.session.plan import running_process
         from headway.record.target_process.deadline import Interrupted
 
         pid, watch, interval_s = live_options["pid"], live_options["watch"], seconds(live_options["interval"])
+        process = running_process(pid, "locks")
         sort, min_parks, show_all = options["sort"] or SORT[0], options["min_parks"], options["show_all"]
         with (
             contextlib.suppress(Interrupted),
             ended_by_signals() as ended,
-            live_locks(pid, lambda: is_over(ended)) as (table, is_ours),
+            live_locks(process, lambda: is_over(ended)) as (table, is_ours),
         ):
-            for now, before in looks(table, ended, pid, interval_s, first=is_ours, again=watch):
+            for now, before in looks(table, ended, process, interval_s, first=is_ours, again=watch):
                 with ended_at_once(ended):
                     _print(now, before, sort, min_parks, show_all, as_json, watch)
 

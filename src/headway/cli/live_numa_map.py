@@ -58,10 +58,11 @@ class LiveNumaMap:
         last_s = time.monotonic() + (
             float("inf") if live_options["duration"] is None else seconds(live_options["duration"], 0, "--duration")
         )
-        asker, start_ns = HeapAsker(running_process(pid, "numa-map")), time.monotonic_ns()
+        asked = running_process(pid, "numa-map")
+        asker, start_ns = HeapAsker(asked), time.monotonic_ns()
         nodes = memory_nodes()
         is_first = True
-        with ended_by_signals() as ended, process_descriptor(pid) as process:
+        with ended_by_signals() as ended, process_descriptor(asked) as process:
             while True:
                 look = _look(asker, pid)
                 if look is not None:

@@ -168,7 +168,7 @@ def _place(policy: str, *, as_json: bool, pid: int, **options: Any) -> None:
         options["moves_memory"],
     )
     process = running_process(pid, "place")
-    with ended_by_signals() as ended, process_descriptor(pid) as descriptor:
+    with ended_by_signals() as ended, process_descriptor(process) as descriptor:
         found = place(
             process,
             request,

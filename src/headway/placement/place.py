@@ -85,6 +85,8 @@ def _place(
     if not request.is_dry:
         try:
             rights = rights_of(process.pid)
+            if not process.is_alive:  # else they may be those of whoever has its number by now
+                raise ProcessLookupError(process.pid)
             mover = Mover(_affinities(process, places), rights, (lock,), places.home.number)
         except (ProcessLookupError, FileNotFoundError):
             raise HeadwayError("HW004", pid=process.pid, reason="it has ended") from None

@@ -107,9 +107,11 @@ def _groups(recording: Recording, by: Grouping, rule: OwnerRule | None) -> tuple
     rows = f"""FROM (SELECT *, {UNNAMED} AS unnamed_id FROM access a) a LEFT JOIN thread t USING (thread_id)
       GROUP BY {", ".join(_KEYS[by])}"""
     order = ", ".join([f"{_OF_OBJECTS} DESC NULLS LAST", *map(str, range(1, len(keys) + 1))])
-    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} ORDER BY {order} LIMIT {MOST_GROUPS}"""
-    owned = owned_by_group(recording, _KEYS[by], rule) if rule is not None else {}
-    nodes = nodes_by_group(recording, _KEYS[by])
+    first = f"ORDER BY {order} LIMIT {MOST_GROUPS}"
+    text = f"""SELECT {", ".join(_KEYS[by])}, {of_thread}, {_SUMS} {rows} {first}"""
+    shown = f"SELECT {', '.join(_KEYS[by])} {rows} {first}"
+    owned = owned_by_group(recording, _KEYS[by], rule, shown) if rule is not None else {}
+    nodes = nodes_by_group(recording, _KEYS[by], shown)
     found = []
     for row in recording.query(text).fetchall():
         facts = dict(zip(keys, row, strict=False))

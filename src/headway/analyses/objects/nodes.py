@@ -48,20 +48,36 @@ def share_of(part: int, of: int) -> NodeShare | None:
     return NodeShare(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
 
 
-def nodes_by_group(recording: Recording, keys: tuple[str, ...]) -> Mapping[tuple[Any, ...], NodeSamples]:
-    """Return samples by columns of table `access` (alias a); by () those of all. Empty where nodes were not recorded."""
-    return _grouped(recording, keys, f"(SELECT *, {UNNAMED} AS unnamed_id FROM access_node a)", "access_node")
+def nodes_by_group(
+    recording: Recording, keys: tuple[str, ...], shown: str | None = None
+) -> Mapping[tuple[Any, ...], NodeSamples]:
+    """Return samples by columns of table `access` (alias a); by () those of all. Empty where nodes were not recorded.
+
+    `shown`: SQL that selects the keys of the groups that are asked for; a recording may have millions of others.
+    """
+    return _grouped(recording, keys, f"(SELECT *, {UNNAMED} AS unnamed_id FROM access_node a)", "access_node", shown)
 
 
-def nodes_by_pair(recording: Recording, rule: OwnerRule) -> Mapping[tuple[Any, ...], NodeSamples]:
-    """Return samples by the keys of a pair: process, thread, its id where it has no row, and both of the owner."""
+def nodes_by_pair(recording: Recording, rule: OwnerRule, shown: str) -> Mapping[tuple[Any, ...], NodeSamples]:
+    """Return samples by the keys of a pair: process, thread, its id where it has no row, and both of the owner.
+
+    `shown`: as of `nodes_by_group`.
+    """
     owner = (
         "CASE WHEN a.owner_thread_id IS NULL THEN CASE WHEN a.owner_java_id = -3 THEN 0 ELSE a.owner_java_id END END"
     )
     rows = f"""(SELECT *, {UNNAMED} AS unnamed_id, {owner} AS unnamed_owner_id FROM access_node_pair a
       WHERE a.rule = '{rule}')"""
     keys = ("a.pid", "a.thread_id", "a.unnamed_id", "a.owner_thread_id", "a.unnamed_owner_id")
-    return _grouped(recording, keys, rows, "access_node_pair")
+    return _grouped(recording, keys, rows, "access_node_pair", shown)
+
+
+def of_groups(rows: str, keys: tuple[str, ...], shown: str | None) -> str:
+    """Return the SQL that keeps of `rows` (an alias) those of the groups whose keys `shown` selects; None: of all."""
+    if shown is None:
+        return ""
+    names = [key.removeprefix("a.") for key in keys]
+    return f"SEMI JOIN ({shown}) g ON {' AND '.join(f'{rows}.{name} IS NOT DISTINCT FROM g.{name}' for name in names)}"
 
 
 def between_nodes(recording: Recording) -> tuple[BetweenNodes, ...]:
@@ -74,14 +90,13 @@ def between_nodes(recording: Recording) -> tuple[BetweenNodes, ...]:
 
 
 def _grouped(
-    recording: Recording, keys: tuple[str, ...], rows: str, table: str
+    recording: Recording, keys: tuple[str, ...], rows: str, table: str, shown: str | None
 ) -> Mapping[tuple[Any, ...], NodeSamples]:
     if not recording.has(table):
         return {}
     columns = "".join(f"{key}, " for key in keys)
-    text = (
-        f"SELECT {columns}a.kind, {_SORT}, sum(a.samples)::BIGINT, sum(a.accesses)::BIGINT FROM {rows} a GROUP BY ALL"
-    )
+    of = f"FROM {rows} a {of_groups('a', keys, shown)}"
+    text = f"SELECT {columns}a.kind, {_SORT}, sum(a.samples)::BIGINT, sum(a.accesses)::BIGINT {of} GROUP BY ALL"
     found: dict[tuple[Any, ...], dict[tuple[str, str], int]] = defaultdict(dict)
     for *key, kind, sort, samples, accesses in recording.query(text).fetchall():
         sums = found[tuple(key)]

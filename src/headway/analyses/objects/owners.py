@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.short_names import short_name
-from headway.analyses.objects.nodes import nodes_by_pair
+from headway.analyses.objects.nodes import nodes_by_pair, of_groups
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
 from headway.errors import Notice
 from headway.model.names import name_by_id
@@ -56,14 +56,19 @@ def recorded_rules(recording: Recording) -> tuple[OwnerRule, ...]:
     return tuple(rule for rule in OWNER_RULES if recording.has(OWNER_TABLES[rule][0]))
 
 
-def owned_by_group(recording: Recording, keys: tuple[str, ...], rule: OwnerRule) -> dict[tuple[Any, ...], Owned]:
-    """Return accesses by whose the objects are, by columns of table `access` (alias a); of all together where there are none."""
+def owned_by_group(
+    recording: Recording, keys: tuple[str, ...], rule: OwnerRule, groups: str | None = None
+) -> dict[tuple[Any, ...], Owned]:
+    """Return accesses by whose the objects are, by columns of table `access` (alias a); of all together where there are none.
+
+    `groups`: SQL that selects the keys of the groups that are asked for; a recording may have millions of others.
+    """
     known = ", ".join(f"sum(o.{kind}_{whose})" for whose in ("local", "shared") for kind in KINDS)
     all_of = ", ".join(f"sum(o.{kind})" for kind in KINDS)
     shown = [key.removeprefix("a.") for key in keys]
-    columns = "".join(f"{key}, " for key in shown)
-    grouped = f"GROUP BY {', '.join(shown)}" if shown else ""
-    of = f"FROM (SELECT *, {UNNAMED} AS unnamed_id FROM {{}} a) o {grouped}"
+    columns = "".join(f"o.{key}, " for key in shown)
+    grouped = f"GROUP BY {', '.join(f'o.{key}' for key in shown)}" if shown else ""
+    of = f"FROM (SELECT *, {UNNAMED} AS unnamed_id FROM {{}} a) o {of_groups('o', keys, groups)} {grouped}"
     known_rows = recording.query(f"SELECT {columns}{known} {of.format(OWNER_TABLES[rule][0])}").fetchall()
     known_of = {tuple(row[: len(shown)]): row[len(shown) :] for row in known_rows}
     found = {}
@@ -87,11 +92,11 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
     sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
     order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
     names = ", ".join(f"any_value({short_name(f'{each}.name')}), any_value({each}.java_id)" for each in "to")
-    text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums}
-      FROM (FROM pair UNION ALL FROM rest) a
-      LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id
-      GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"""
-    found, nodes = [], nodes_by_pair(recording, rule)
+    of_all = "FROM (FROM pair UNION ALL FROM rest) a"
+    first = f"GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"
+    text = f"""{_pairs(rule)} SELECT {_PAIR_KEYS}, {names}, {sums} {of_all}
+      LEFT JOIN thread t USING (thread_id) LEFT JOIN thread o ON o.thread_id = a.owner_thread_id {first}"""
+    found, nodes = [], nodes_by_pair(recording, rule, f"{_pairs(rule)} SELECT {_PAIR_KEYS} {of_all} {first}")
     for pid, thread, unnamed, owner, unnamed_owner, *more in recording.query(text).fetchall():
         name, java_id, owner_name, owner_java_id, *counts = more
         accessor_id = java_id if java_id is not None else unnamed

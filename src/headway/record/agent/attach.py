@@ -156,10 +156,12 @@ def attach(
     objects: ObjectOptions | None = None,
     timeout_s: float = 20.0,
     interrupted: Callable[[], bool] | None = None,
+    start_ticks: int | None = None,
 ) -> AttachResult:
     """Load the agent into JVM `pid`; it writes agent-<pid in its namespace>.spool into `spool_dir`, or near it.
 
     `timeout_s` bounds all of it, whatever the process does meanwhile; `interrupted` is asked a few times a second.
+    `start_ticks`: when the process started that is meant, None: whoever has that number.
 
     Raises HeadwayError: HW020 no such process, HW021 not permitted, HW022 no HotSpot JVM, HW023 it must not be attached to,
     HW024 no answer within `timeout_s`, HW025 it could not load the agent, HW026 the agent can't write, HW027 already recorded,
@@ -169,6 +171,8 @@ def attach(
     libraries = [agent_path, *([sampler.library] if sampler is not None else [])]
     with _as_messages(pid):
         facts = _examine(pid, deadline)
+        if start_ticks not in (None, facts.start_ticks):
+            raise ProcessLookupError(pid)
         placed = _place(facts, libraries, spool_dir, deadline)
         try:
             if placed.private is not None and sampler is not None:

@@ -19,38 +19,37 @@ from headway.record.agent.orphans import silence_left_behind
 from headway.record.live.copies import Content, Copies, not_read
 from headway.record.live.table_file import FirstEvents, TableFile, table_of_copies, table_of_descriptor
 from headway.record.request.jvm_options import LockOptions, agent_library
-from headway.record.session.plan import running_process
 from headway.record.target_process import processes
 from headway.record.target_process.deadline import Deadline, Interrupted, within
 from headway.record.target_process.mapped_files import MappedFile, PinnedFile, mapped_spools, mapped_tables
+from headway.record.target_process.processes import Process
 from headway.record.target_process.rights import Rights, acts_here, rights_of
 from headway.record.target_process.served_files import ServedError
 from headway.store.scratch import make_scratch
 
 _MAP_LIMIT_S = 10.0
 """How long a process may take to show what it has mapped."""
+_TABLE_LIMIT_S = 20.0
+"""How long an agent that was attached may take to have its table ready."""
 _LOOK_LIMIT_S = 5.0
 """So long may one look at a table, or at the records beside it, take that a stranger may keep from being read."""
 
 
 @contextlib.contextmanager
-def live_locks(
-    pid: int, interrupted: Callable[[], bool] | None = None, command: str = "locks"
-) -> Iterator[tuple[TableFile, bool]]:
+def live_locks(process: Process, interrupted: Callable[[], bool] | None = None) -> Iterator[tuple[TableFile, bool]]:
     """Give the table of a running JVM, and whether the agent was attached for it (then it is taken out again).
 
-    Raises HeadwayError HW004 or HW005 (no such process, another user's), HW024 (it keeps its files from being read), HW064
-    (recorded without locks), HW065, or what `attach` raises; Interrupted.
+    Raises HeadwayError HW004 (it has ended; whoever has its number by now is never taken for it), HW024 (it keeps its files from
+    being read), HW064 (recorded without locks), HW065, or what `attach` raises; Interrupted.
     """
-    running_process(pid, command)
-    table = _table_of_others(pid, Deadline.after(_MAP_LIMIT_S, interrupted or _never))
+    table = _table_of_others(process, Deadline.after(_MAP_LIMIT_S, interrupted or _never))
     if table is not None:
         try:
             yield table, False
         finally:
             table.close()
         return
-    with _attached(pid, interrupted) as table:
+    with _attached(process, interrupted) as table:
         yield table, True
 
 
@@ -58,13 +57,14 @@ def _never() -> bool:
     return False
 
 
-def _table_of_others(pid: int, deadline: Deadline) -> TableFile | None:
+def _table_of_others(process: Process, deadline: Deadline) -> TableFile | None:
     """Return the table that another headway's agent keeps; None where there is none, or it was left behind."""
+    pid = process.pid
     try:
         rights = within(deadline, lambda: rights_of(pid))
         if silence_left_behind(pid, rights, deadline):
             return None
-        return mapped_table(pid, rights, deadline)
+        return _if_alive(process, mapped_table(pid, rights, deadline))
     except ServedError as error:
         raise HeadwayError("HW074", pid=pid, path=error.path, kind=error.kind) from None
     except TimeoutError:
@@ -77,16 +77,32 @@ def _table_of_others(pid: int, deadline: Deadline) -> TableFile | None:
         raise not_read(f"what process {pid} has mapped", error) from error
 
 
+def _if_alive(process: Process, table: TableFile | None) -> TableFile | None:
+    """Return what was found by a process's number. Raises ProcessLookupError where that may have been another's by then."""
+    if not process.is_alive:
+        if table is not None:
+            table.close()
+        raise ProcessLookupError(process.pid)
+    return table
+
+
 @contextlib.contextmanager
-def _attached(pid: int, interrupted: Callable[[], bool] | None) -> Iterator[TableFile]:
+def _attached(process: Process, interrupted: Callable[[], bool] | None) -> Iterator[TableFile]:
     scratch = make_scratch("live")
     try:
         try:
             locks = LockOptions(ask_owners=False)
-            result = attach(pid, agent_library(), scratch.path, locks=locks, interrupted=interrupted)
+            result = attach(
+                process.pid,
+                agent_library(),
+                scratch.path,
+                locks=locks,
+                interrupted=interrupted,
+                start_ticks=process.start_ticks,
+            )
         except HeadwayError as error:
             if error.notice.id == "HW027":
-                raise HeadwayError("HW064", pid=pid, reason="its recorder was not told --locks") from None
+                raise HeadwayError("HW064", pid=process.pid, reason="its recorder was not told --locks") from None
             raise
         try:
             table = _wait_for_table(result, interrupted)
@@ -103,10 +119,10 @@ def _attached(pid: int, interrupted: Callable[[], bool] | None) -> Iterator[Tabl
         scratch.remove()
 
 
-def _wait_for_table(result: AttachResult, interrupted: Callable[[], bool] | None, limit_s: float = 20.0) -> TableFile:
+def _wait_for_table(result: AttachResult, interrupted: Callable[[], bool] | None) -> TableFile:
     """Return the table once the agent has mapped it: it is ready a moment after the agent answers."""
     pid = result.facts.pid
-    deadline = Deadline.after(limit_s, interrupted or _never)
+    deadline = Deadline.after(_TABLE_LIMIT_S, interrupted or _never)
     why: HeadwayError | None = None
     try:
         while processes.is_jvm(pid):
@@ -127,7 +143,8 @@ def _wait_for_table(result: AttachResult, interrupted: Callable[[], bool] | None
 def _table_of_ours(result: AttachResult, deadline: Deadline) -> TableFile | None:
     """Return the table of the agent that we attached, None when there is none yet. Raises OSError, HeadwayError HW065."""
     try:
-        return mapped_table(result.facts.pid, result.facts.rights, deadline)
+        found = mapped_table(result.facts.pid, result.facts.rights, deadline)
+        return _if_alive(Process(result.facts.pid, result.facts.start_ticks), found)
     except ServedError:  # or in layers that others have put together, which may never answer
         table = table_of(result.spool)
 

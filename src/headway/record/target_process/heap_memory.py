@@ -119,6 +119,8 @@ def look_at_heap(process: Process, size: int) -> HeapLook:
             found.update(node for node in nodes if node >= 0)
             absent.extend(at for at, node in zip(batch, nodes, strict=True) if node < 0)
         addresses = absent
+    if not process.is_alive:  # its number may have been another's as pages were asked for
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
     cpu_ns = time.thread_time_ns() - began_ns
     return HeapLook(ns, process.pid, memory.is_heap, memory.pages, PAGE, asked, dict(sorted(found.items())), cpu_ns)
 

@@ -17,8 +17,8 @@ from typing import TypeVar
 from headway.record.target_process.beneath import open_in_root, require_plain_file
 from headway.record.target_process.deadline import Deadline, within
 from headway.record.target_process.directory import open_root
-from headway.record.target_process.rights import Rights, act_as, acts_here
-from headway.record.target_process.served_files import require_local
+from headway.record.target_process.rights import Rights, act_as, acts_here, rights_of
+from headway.record.target_process.served_files import require_local, require_own_mount
 
 T = TypeVar("T")
 
@@ -75,7 +75,9 @@ class PinnedFile:
     """
 
     def __init__(self, file: MappedFile, rights: Rights, deadline: Deadline) -> None:
-        """Find what is mapped. Raises OSError; ServedError for root, where it may never answer."""
+        """Find what is mapped. Raises OSError, EPERM when its process has other rights by now; ServedError for root, where it may
+        never answer.
+        """
         self.file = file
         self.rights = rights
         self._link = _link_to(file, rights, deadline)
@@ -149,7 +151,12 @@ def _link_to(file: MappedFile, rights: Rights, deadline: Deadline) -> int:
             os.close(root)
     link = within(deadline, lambda: os.open(f"/proc/{file.pid}/map_files/{file.span}", flags))
     try:
-        if not rights.is_ours:
+        # A program with the set-user-id bit is as good as headway for a moment, and then starts its user's shell.
+        if within(deadline, lambda: rights_of(file.pid)) != rights:
+            raise PermissionError(errno.EPERM, "it became another user's meanwhile", file.path)
+        if rights.is_ours:
+            require_own_mount(link, file.path)
+        else:
             require_local(link, file.pid, file.path, through_layers=True)
     except BaseException:
         os.close(link)

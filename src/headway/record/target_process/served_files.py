@@ -50,6 +50,12 @@ def require_local(fd: int, pid: int, path: str, *, through_layers: bool = False)
         raise ServedError(path, kind)
 
 
+def require_own_mount(fd: int, path: str) -> None:
+    """Raise PermissionError where the open file `fd` is on no mount that headway itself sees: others decide when that answers."""
+    if _kind_of(mount_of(fd), os.getpid()) is None:
+        raise PermissionError(errno.EPERM, "it is on a mount of another view of files", path)
+
+
 def mount_of(fd: int) -> int:
     """Return the number of the mount by which a descriptor was opened."""
     with open(f"/proc/self/fdinfo/{fd}", "rb") as info:
