@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headway.store import open_recording
+from support.drivers.hostile_jvm import fake_jvm
 from support.drivers.workloads import JAVAS, java_command
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")]
@@ -77,3 +78,24 @@ def test_a_disk_that_is_full_before_a_program_begins_is_named_and_nothing_is_sta
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("HW")]
     assert said.startswith(f"HW006: {place}/r.headway can't be written: only 0.0 MiB are free")
     assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_disk_that_is_full_is_named_by_dump_and_no_half_file_stays(tmp_path: Path, form: list[str]) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    full = f'mount -t tmpfs -o size=16k none "{place}" && cat /dev/zero > "{place}/fill"'
+    inside = f'{full}; "$@"; code=$?; ls -A "{place}"; exit $code'
+    with fake_jvm([], "a whole table") as process:
+        words = ["dump", "--pid", str(process.pid), "-o", f"{place}/locks", *form]
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", inside, "sh", sys.executable, "-m", "headway", *words],
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+    assert done.returncode == 1, done.stderr
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("HW")]
+    assert f"{place}/locks" in said
+    assert "No space left on device" in said
+    assert done.stdout.split() == ["fill"]
