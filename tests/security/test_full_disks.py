@@ -80,6 +80,7 @@ def test_a_disk_that_is_full_before_a_program_begins_is_named_and_nothing_is_sta
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_disk_that_is_full_is_named_by_dump_and_no_half_file_stays(tmp_path: Path, form: list[str]) -> None:
     place = tmp_path / "small"

@@ -28,6 +28,7 @@ from headway.record.target_process.rights import Rights, rights_of
 from support.drivers.hostile_jvm import fake_jvm
 from support.drivers.ordinary_user import OrdinaryUser
 
+pytestmark = pytest.mark.alone
 AS_HEADWAY = Rights(0, 0, tuple(os.getgroups()), is_ours=True)
 """What a program with the set-user-id bit shows for a moment."""
 
