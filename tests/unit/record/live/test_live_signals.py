@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,20 +40,30 @@ def takes_for_ever(*_: Any, **__: Any) -> list[Any]:
 
 
 @pytest.fixture
+def looked_at() -> Iterator[int]:
+    """The number of a process that is there."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr("headway.record.live.live_locks.live_locks", one_table)
     monkeypatch.setattr("headway.analyses.locks.live.live_rows", takes_for_ever)
     return time.monotonic()
 
 
-def test_what_asks_to_end_ends_the_printing_of_a_table(begun: float) -> None:
-    mine = {"pid": os.getpid(), "watch": False, "interval": None}
+def test_what_asks_to_end_ends_the_printing_of_a_table(begun: float, looked_at: int) -> None:
+    mine = {"pid": looked_at, "watch": False, "interval": None}
     live_locks.LiveLocks().show(mine, as_json=False, **OPTIONS)
     assert time.monotonic() - begun < 20
 
 
-def test_what_asks_to_end_ends_a_dump_which_leaves_no_file(begun: float, tmp_path: Path) -> None:
-    words = ["--pid", str(os.getpid()), "-o", str(tmp_path / "locks.txt")]
+def test_what_asks_to_end_ends_a_dump_which_leaves_no_file(begun: float, looked_at: int, tmp_path: Path) -> None:
+    words = ["--pid", str(looked_at), "-o", str(tmp_path / "locks.txt")]
     done = CliRunner().invoke(dump.command, words, standalone_mode=False)
     assert (done.exception, done.return_value) == (None, 130)
     assert time.monotonic() - begun < 20
@@ -60,7 +71,7 @@ def test_what_asks_to_end_ends_a_dump_which_leaves_no_file(begun: float, tmp_pat
 
 
 def test_what_asked_to_end_while_a_table_was_read_ends_before_it_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], looked_at: int
 ) -> None:
     class EndedMeanwhile(OneTable):
         def read(self) -> LiveTable:
@@ -70,7 +81,7 @@ def test_what_asked_to_end_while_a_table_was_read_ends_before_it_is_printed(
     monkeypatch.setattr(
         "headway.record.live.live_locks.live_locks", lambda *_: contextlib.nullcontext((EndedMeanwhile(), False))
     )
-    live_locks.LiveLocks().show({"pid": os.getpid(), "watch": False, "interval": None}, as_json=True, **OPTIONS)
+    live_locks.LiveLocks().show({"pid": looked_at, "watch": False, "interval": None}, as_json=True, **OPTIONS)
     assert capfd.readouterr().out == ""
 
 
