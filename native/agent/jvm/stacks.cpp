@@ -149,8 +149,9 @@ uint32_t number_stack(JNIEnv* jni, const jvmtiFrameInfo* frames, jint count, uin
   return id;
 }
 
-uint64_t hash_of(const jvmtiFrameInfo* frames, jint count, uint64_t seed, uint64_t epoch) {
-  uint64_t hash = mix(seed, epoch);
+// The line of a frame that waits is another one than that of a frame at the same place that makes an object.
+uint64_t hash_of(const jvmtiFrameInfo* frames, jint count, uint64_t seed, uint64_t epoch, bool waits) {
+  uint64_t hash = mix(mix(seed, epoch), waits ? 1 : 0);
   for (jint i = 0; i < count; ++i) {
     hash = mix(hash, reinterpret_cast<uintptr_t>(frames[i].method) ^ static_cast<uint64_t>(frames[i].location) << 47);
   }
@@ -168,7 +169,7 @@ uint32_t numbered_stack(JNIEnv* jni, jthread thread, jint most) {
   if (error != JVMTI_ERROR_NONE || count <= 0) return 0;  // none: a thread that begins or ends has no Java frame
   const uint64_t seed = file->id();
   const auto epoch = static_cast<uint64_t>(monotonic_ns()) >> kEpochShift;
-  const uint64_t hash = hash_of(frames.data(), count, seed, epoch);
+  const uint64_t hash = hash_of(frames.data(), count, seed, epoch, most > 1);
   if (const uint32_t known = tables.stacks_by_frames.find(hash)) return known;
   const uint32_t id = number_stack(jni, frames.data(), count, seed, epoch, most > 1);
   if (id != 0) {

@@ -29,6 +29,9 @@ clockid_t cpu_clock_of_this_thread() {
   return static_cast<clockid_t>(~tid << 3 | 6U);
 }
 
+// Of what is not negative. std::llround is in libm, which the agent does without: it needs no library but libc.
+int64_t rounded(double value) { return static_cast<int64_t>(value + 0.5); }
+
 uint64_t read(const uint64_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
 }  // namespace
@@ -67,7 +70,7 @@ MarkCheck WindowedThread::check(size_t words_in_use) const noexcept {
     found.largest = std::max(found.largest, times);
     wrong += std::abs(static_cast<double>(times) - estimated()[word]);
   }
-  found.wrong = static_cast<uint64_t>(std::llround(wrong));
+  found.wrong = static_cast<uint64_t>(rounded(wrong));
   return found;
 }
 
@@ -163,11 +166,11 @@ void AccessWindows::add_spell(WindowedThread& thread, size_t in_use) noexcept {
     const uint64_t since = thread.in_last()[word];
     if (since == 0) continue;
     known[word] += since;
-    estimated[word] += static_cast<uint64_t>(std::llround(static_cast<double>(since) * scale));
+    estimated[word] += static_cast<uint64_t>(rounded(static_cast<double>(since) * scale));
   }
   thread.marks_in_ += in;
   work.before_ns += thread.spell_ns_;
-  work.own_ns += std::llround(static_cast<double>(thread.spell_ns_) / scale);
+  work.own_ns += rounded(static_cast<double>(thread.spell_ns_) / scale);
   for (const uint32_t mark : marks_) {
     thread.passed()[mark] += thread.spell()[mark];
     thread.estimated()[mark] += static_cast<double>(thread.in_last()[mark]) * scale;
@@ -181,12 +184,13 @@ void AccessWindows::begin_window(std::span<const Counting> all, size_t in_use) n
 }
 
 void AccessWindows::end_window(std::span<const Counting> all, size_t in_use) noexcept {
-  if (!is_open_) return;
-  for (const Counting& each : all) take_window(each, in_use);
-  is_open_ = false;
-  ++windows_;
-  choose_marks();
-  switch_all(false);
+  if (is_open_) {
+    for (const Counting& each : all) take_window(each, in_use);
+    is_open_ = false;
+    ++windows_;
+    choose_marks();
+  }
+  switch_all(false);  // also after a window that could not be opened: its switches are on
   for (const uint32_t mark : marks_) switches_[mark] = kOn;
 }
 
