@@ -78,7 +78,7 @@ def test_of_a_run_that_ctrl_c_ended_the_closing_lines_say_so(tmp_path: Path) -> 
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
     assert running.returncode == 130, told
-    assert re.search(r"The program used .*, until you interrupted it", told)
+    assert re.search(r"The program used .*, until it was interrupted", told)
 
 
 def test_run_leaves_locks_and_samples_out_when_it_is_told_to(tmp_path: Path, workloads: Path) -> None:

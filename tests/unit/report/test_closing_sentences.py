@@ -71,7 +71,7 @@ def test_of_a_run_that_did_not_end_by_itself_it_is_said_what_ended_it() -> None:
     whole = dataclasses.replace(why_result(), account=account_of(lost_to(causes.LOCK)))
     found = Overview((), None, None, Threads((), ()), (), None, whole)
     assert closing(found, "a.headway", cut_short(Manifest(ended_by="interrupt")))[0] == (
-        "The program used 0.40 of 4 cores on average, for 10.0 s, until you interrupted it."
+        "The program used 0.40 of 4 cores on average, for 10.0 s, until it was interrupted."
     )
     assert cut_short(Manifest(ended_by="duration")) == "until the time of --duration was over"
     assert cut_short(Manifest(ended_by="exit", exit_code=3)) == ""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headway.store.manifest import Manifest
 
 _CUT_SHORT = {
-    "interrupt": "until you interrupted it",
+    "interrupt": "until it was interrupted",
     "duration": "until the time of --duration was over",
     "disk-full": "until the disk was full",
     "recorder-died": "until headway died",

@@ -351,10 +351,10 @@ def test_where_threads_slept_as_headway_attached_is_said_of_their_sleeps(tmp_pat
     )
     recording = open_recording(made.write(tmp_path / "a.headway"))
     assert seen_at(recording, [0, 1], "sleep") == [
-        "when headway attached, 1 thread of 1 that did so stood in org.example.Shop.slow:1"
+        "when headway first looked, 1 thread of 1 that did so stood in org.example.Shop.slow:1"
     ]
     assert seen_at(recording, [1], "io") == [
-        "when headway attached, 1 thread of 1 that did so stood in org.example.Shop.other:1"
+        "when headway first looked, 1 thread of 1 that did so stood in org.example.Shop.other:1"
     ]
     assert seen_at(recording, [1], "sleep") == []
 

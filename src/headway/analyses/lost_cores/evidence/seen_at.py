@@ -1,4 +1,4 @@
-"""Finds the code in which threads stood when headway attached: of a platform thread's sleep or I/O nothing else tells it."""
+"""Finds the code in which threads stood when headway first looked: of a platform thread's sleep or I/O nothing else tells it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATES = {causes.SLEEP: SLEEP_STATE, causes.IO: NATIVE_STATE}
 
 
 def seen_at(recording: Recording, threads: Sequence[int], cause: str) -> list[str]:
-    """Return a clause: the line in which most of some threads slept, or waited for I/O, as headway attached; else none."""
+    """Return a clause: the line in which most of some threads slept, or waited for I/O, when headway first looked; else none."""
     if not threads or not recording.has("waiting_stack"):
         return []
     rows = recording.query(
@@ -36,4 +36,4 @@ def seen_at(recording: Recording, threads: Sequence[int], cause: str) -> list[st
         return []
     ((place, count),) = Counter(place_of.values()).most_common(1)
     who = counted(count, "thread")
-    return [f"when headway attached, {who} of {len(place_of)} that did so stood in {place}"]
+    return [f"when headway first looked, {who} of {len(place_of)} that did so stood in {place}"]
