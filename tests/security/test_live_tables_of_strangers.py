@@ -28,7 +28,7 @@ from headway.record.target_process.rights import Rights, rights_of
 from support.drivers.hostile_jvm import fake_jvm
 from support.drivers.ordinary_user import OrdinaryUser
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.alone, pytest.mark.root]  # other tests clear /tmp of what these put there
 COMMANDS = ("locks", "dump")
 
 
