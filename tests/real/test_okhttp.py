@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="re
 CALLS, MILLIS = 60, 80
 CORES = 16
 """More than there are: however busy the machine is with others, cores are idle."""
+TRIES = 3
 
 
 @dataclass
@@ -43,7 +44,13 @@ def measure(path: Path, *limit: int) -> Measured:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    return measure(tmp_path_factory.mktemp("okhttp") / "calls.headway")
+    """Record until it is known how many were at work at once: where others had the cores as threads began, it may be unknown."""
+    folder = tmp_path_factory.mktemp("okhttp")
+    for attempt in range(TRIES):
+        found = measure(folder / f"calls{attempt}.headway")
+        if "at_once" in found.dispatched()["figures"]:
+            break
+    return found
 
 
 def test_the_limit_of_calls_per_host_is_named_with_the_waits_of_the_calls(measured: Measured) -> None:
