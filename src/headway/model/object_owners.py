@@ -21,6 +21,8 @@ OWNER_TABLES: Mapping[OwnerRule, tuple[str, str]] = {
 """Of each rule the table of accesses by class and whose the objects are, and that of pairs of thread and owner."""
 OBJECT_KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 """Accesses to objects, by the numbers that records have for them."""
+ACCESS_KINDS = (*OBJECT_KINDS, "static_reads", "static_writes")
+"""All accesses: those of static fields, too."""
 _MOST_NUMBERS = 1 << 28
 """As in the agent: so many objects have a number, by which it is known who wrote to them last."""
 

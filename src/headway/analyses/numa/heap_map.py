@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.limits import MOST_ROWS, rows_left_out
+from headway.analyses.common.uncertainty import interval_of_share
 from headway.errors import HeadwayError, Notice
 from headway.model.heap_look import HeapLook
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 16 * MOST_ROWS
 """Rows of the table for the looks that are shown: of machines with more nodes fewer looks have all of theirs."""
-_Z = 1.959964
-"""Standard errors on each side of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +102,6 @@ def unknown_heaps(looks: Iterable[HeapAtTime]) -> list[Notice]:
     """Return which processes have all of their memory shown, as their heap is not known."""
     pids = sorted({look.pid for look in looks if not look.is_heap})
     return [Notice.of("HW734", pid=pid) for pid in pids]
-
-
-def interval_of_share(count: int, total: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of which `count` of `total` were drawn; (0, 1) where there are none."""
-    if not total:
-        return 0.0, 1.0
-    share, spread = count / total, _Z**2 / total
-    middle = (share + spread / 2) / (1 + spread)
-    half = _Z / (1 + spread) * math.sqrt(share * (1 - share) / total + spread / (4 * total))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _looks(recording: Recording) -> list[HeapLook]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.analyses.numa.heap_map import interval_of_share
+from headway.analyses.common.uncertainty import interval_of_share
 from headway.analyses.scheduling.thread_work import WORKER_SHARE
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from headway.analyses.objects.owners import access_pairs, name_of, owned_by_grou
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.analyses.objects.windows import window_notices
 from headway.errors import HeadwayError, Notice
+from headway.model.object_owners import ACCESS_KINDS, OBJECT_KINDS
 
 if TYPE_CHECKING:
     from headway.analyses.objects.window_types import WindowAnswer
     from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
-_KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
-_SUMS = ", ".join(f"COALESCE(sum(a.{kind}), 0)::BIGINT" for kind in _KINDS)
-_OF_OBJECTS = " + ".join(f"sum(a.{kind})" for kind in _KINDS[:4])
+_SUMS = ", ".join(f"COALESCE(sum(a.{kind}), 0)::BIGINT" for kind in ACCESS_KINDS)
+_OF_OBJECTS = " + ".join(f"sum(a.{kind})" for kind in OBJECT_KINDS)
 _KEYS = {
     "class": ("a.pid", "a.class_name"),
     "thread": ("a.pid", "a.thread_id", "a.unnamed_id"),

@@ -10,21 +10,19 @@ Wrong when objects lie across the border of two pages: a field goes by where its
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headway.analyses.objects.types import UNNAMED, BetweenNodes, Counts, NodeSamples
+from headway.analyses.common.uncertainty import interval_of_share
+from headway.analyses.objects.types import UNNAMED, UNNAMED_OWNER, BetweenNodes, Counts, NodeSamples
 from headway.model.object_owners import OBJECT_KINDS
 
 if TYPE_CHECKING:
     from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
-_Z = 1.959963984540054
-"""Of a normal distribution, for intervals of 95 %."""
 _SORT = """CASE WHEN a.cpu_node IS NULL OR a.page_node IS NULL THEN 'unknown' WHEN a.cpu_node = a.page_node THEN 'local'
   ELSE 'remote' END"""
 
@@ -42,10 +40,7 @@ def share_of(part: int, of: int) -> NodeShare | None:
     """Return which share a part of some samples is, with Wilson's interval; None: there are none."""
     if of <= 0:
         return None
-    share, spread = part / of, _Z * _Z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = _Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    return NodeShare(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+    return NodeShare(part / of, *interval_of_share(part, of))
 
 
 def nodes_by_group(
@@ -63,10 +58,7 @@ def nodes_by_pair(recording: Recording, rule: OwnerRule, shown: str) -> Mapping[
 
     `shown`: as of `nodes_by_group`.
     """
-    owner = (
-        "CASE WHEN a.owner_thread_id IS NULL THEN CASE WHEN a.owner_java_id = -3 THEN 0 ELSE a.owner_java_id END END"
-    )
-    rows = f"""(SELECT *, {UNNAMED} AS unnamed_id, {owner} AS unnamed_owner_id FROM access_node_pair a
+    rows = f"""(SELECT *, {UNNAMED} AS unnamed_id, {UNNAMED_OWNER} AS unnamed_owner_id FROM access_node_pair a
       WHERE a.rule = '{rule}')"""
     keys = ("a.pid", "a.thread_id", "a.unnamed_id", "a.owner_thread_id", "a.unnamed_owner_id")
     return _grouped(recording, keys, rows, "access_node_pair", shown)

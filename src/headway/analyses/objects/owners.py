@@ -17,29 +17,42 @@ from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.short_names import short_name
 from headway.analyses.objects.nodes import nodes_by_pair, of_groups
-from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, AccessPair, Counts, Owned
+from headway.analyses.objects.types import (
+    FOREIGN,
+    MOST_GROUPS,
+    UNNAMED,
+    UNNAMED_OWNER,
+    AccessAnswer,
+    AccessPair,
+    Counts,
+    Owned,
+)
 from headway.errors import Notice
 from headway.model.names import name_by_id
-from headway.model.object_owners import ALLOCATOR, OWNER_RULES, OWNER_TABLES, has_unseen_writes, numbers_used_up
+from headway.model.object_owners import (
+    ALLOCATOR,
+    OBJECT_KINDS,
+    OWNER_RULES,
+    OWNER_TABLES,
+    has_unseen_writes,
+    numbers_used_up,
+)
 
 if TYPE_CHECKING:
     from headway.model.object_owners import OwnerRule
     from headway.store import Recording
 
-KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
-_FOREIGN = -3
 _PAIR_KEYS = "a.pid, a.thread_id, a.unnamed_id, a.owner_thread_id, a.unnamed_owner_id"
 _PAIRS = f"""WITH pair AS (
-  SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, a.owner_thread_id, CASE WHEN a.owner_thread_id IS NULL
-    THEN CASE WHEN a.owner_java_id = {_FOREIGN} THEN 0 ELSE a.owner_java_id END END AS unnamed_owner_id,
-    {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)} FROM {{table}} a
+  SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, a.owner_thread_id, {UNNAMED_OWNER} AS unnamed_owner_id,
+    {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in OBJECT_KINDS)} FROM {{table}} a
 ), rest AS (
   SELECT pid, thread_id, unnamed_id, NULL AS owner_thread_id, 0 AS unnamed_owner_id,
-    {", ".join(f"greatest(sum({kind}), 0) AS {kind}" for kind in KINDS)}
+    {", ".join(f"greatest(sum({kind}), 0) AS {kind}" for kind in OBJECT_KINDS)}
   FROM (
-    SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in KINDS)}
-    FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in KINDS)} FROM pair
-  ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in KINDS)}
+    SELECT a.pid, a.thread_id, {UNNAMED} AS unnamed_id, {", ".join(f"a.{kind}::HUGEINT AS {kind}" for kind in OBJECT_KINDS)}
+    FROM access a UNION ALL SELECT pid, thread_id, unnamed_id, {", ".join(f"-{kind}" for kind in OBJECT_KINDS)} FROM pair
+  ) GROUP BY ALL HAVING {" OR ".join(f"sum({kind}) > 0" for kind in OBJECT_KINDS)}
 )"""
 """SQL of accesses by thread and owner: `pair` as the agent counted them; `rest`: accesses in no pair, whose owner is unknown."""
 _HASHES_OF_OWNER, _HASHES = 1 << 19, 1 << 31
@@ -63,8 +76,8 @@ def owned_by_group(
 
     `groups`: SQL that selects the keys of the groups that are asked for; a recording may have millions of others.
     """
-    known = ", ".join(f"sum(o.{kind}_{whose})" for whose in ("local", "shared") for kind in KINDS)
-    all_of = ", ".join(f"sum(o.{kind})" for kind in KINDS)
+    known = ", ".join(f"sum(o.{kind}_{whose})" for whose in ("local", "shared") for kind in OBJECT_KINDS)
+    all_of = ", ".join(f"sum(o.{kind})" for kind in OBJECT_KINDS)
     shown = [key.removeprefix("a.") for key in keys]
     columns = "".join(f"o.{key}, " for key in shown)
     grouped = f"GROUP BY {', '.join(f'o.{key}' for key in shown)}" if shown else ""
@@ -75,8 +88,8 @@ def owned_by_group(
     for row in recording.query(f"SELECT {columns}{all_of} {of.format('access')}").fetchall():
         key = tuple(row[: len(shown)])  # of a JVM that does not tell of owners there are no rows: all are unknown
         together = [int(each or 0) for each in row[len(shown) :]]
-        counts = [int(each or 0) for each in known_of.get(key, ())] or [0] * (2 * len(KINDS))
-        local, shared = counts[: len(KINDS)], counts[len(KINDS) :]
+        counts = [int(each or 0) for each in known_of.get(key, ())] or [0] * (2 * len(OBJECT_KINDS))
+        local, shared = counts[: len(OBJECT_KINDS)], counts[len(OBJECT_KINDS) :]
         unknown = [max(0, each - own - others) for each, own, others in zip(together, local, shared, strict=True)]
         found[key] = Owned(Counts(*local), Counts(*shared), Counts(*unknown))
     return found
@@ -89,8 +102,8 @@ def access_pairs(recording: Recording, rule: OwnerRule | None) -> tuple[AccessPa
     """
     if rule is None:
         return ()
-    sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in KINDS)
-    order = " + ".join(f"sum(a.{kind})" for kind in KINDS)
+    sums = ", ".join(f"sum(a.{kind})::BIGINT" for kind in OBJECT_KINDS)
+    order = " + ".join(f"sum(a.{kind})" for kind in OBJECT_KINDS)
     names = ", ".join(f"any_value({short_name(f'{each}.name')}), any_value({each}.java_id)" for each in "to")
     of_all = "FROM (FROM pair UNION ALL FROM rest) a"
     first = f"GROUP BY {_PAIR_KEYS} ORDER BY {order} DESC, 1, 2, 3, 4, 5 LIMIT {MOST_GROUPS}"
@@ -183,7 +196,8 @@ def _may_be_wrong(recording: Recording, rule: OwnerRule, hashes: int) -> int:
 
     Objects that the program has hashed: their hashes are as good as random, and of each so many are taken for an owner's.
     """
-    text = f"SELECT {' + '.join(f'sum({kind})' for kind in KINDS)} FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {_FOREIGN}"
+    together = " + ".join(f"sum({kind})" for kind in OBJECT_KINDS)
+    text = f"SELECT {together} FROM {OWNER_TABLES[rule][1]} WHERE owner_java_id = {FOREIGN}"
     (foreign,) = recording.query(text).fetchone() or (0,)
     chance = min(0.5, hashes / _HASHES)
     return math.ceil((foreign or 0) * chance / (1 - chance))

@@ -19,6 +19,11 @@ Measure: TypeAlias = Literal["bytes", "objects", "array-length"]
 """What rows are sorted by."""
 UNNAMED = "CASE WHEN a.thread_id IS NULL THEN a.java_id END"
 """SQL for a Java thread id where table `thread` has no row of it, else NULL: a thread with a row may have two such ids (main)."""
+FOREIGN = -3
+"""As `owner_java_id`: the objects' identity hashes are not the agent's, as the program had asked for them first."""
+UNNAMED_OWNER = f"""CASE WHEN a.owner_thread_id IS NULL
+  THEN CASE WHEN a.owner_java_id = {FOREIGN} THEN 0 ELSE a.owner_java_id END END"""
+"""The same of the owner of an object; 0: unknown."""
 MOST_GROUPS = 1 << 16
 """Groups of an answer: as many as an agent tells apart in one JVM."""
 

@@ -19,12 +19,11 @@ from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, Grouping
 from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, ROWS, Part, Work, estimates
 from headway.analyses.objects.window_types import WindowAnswer, WindowFigures, WindowGroup
 from headway.errors import Notice
+from headway.model.object_owners import ACCESS_KINDS, OBJECT_KINDS
 
 if TYPE_CHECKING:
     from headway.store import Recording
 
-_KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
-_OF_OBJECTS = 4
 _SUMS = (
     "cpu_between_ns",
     "cpu_in_ns",
@@ -130,10 +129,10 @@ def _counts(recording: Recording) -> tuple[Counts, bool]:
     """Return what threads counted, and whether there was more than so many rows."""
     import numpy as np
 
-    sums = ", ".join(f"sum(a.{kind})::DOUBLE" for kind in _KINDS)
+    sums = ", ".join(f"sum(a.{kind})::DOUBLE" for kind in ACCESS_KINDS)
     text = f"""SELECT a.pid, a.thread_id, {UNNAMED}, a.class_name, a.window_group, {sums} FROM access_window a
       GROUP BY 1, 2, 3, 4, 5 LIMIT {_MOST_ROWS}"""
-    found: Counts = defaultdict(lambda: np.zeros((ROWS, len(_KINDS))))
+    found: Counts = defaultdict(lambda: np.zeros((ROWS, len(ACCESS_KINDS))))
     rows = recording.query(text).fetchall()
     for pid, thread_id, unnamed, class_name, group, *values in rows:
         if 0 <= group < ROWS:
@@ -172,9 +171,11 @@ def _figures(parts: Iterable[Part]) -> WindowFigures:
     of_unit: dict[int, Part] = {}
     for work, cells in parts:  # a thread has many classes, and is one sample
         of_unit[id(work)] = (work, of_unit[id(work)][1] + cells if id(work) in of_unit else cells)
-    wide = [(work, np.column_stack((cells, cells[:, :_OF_OBJECTS].sum(axis=1)))) for work, cells in of_unit.values()]
+    wide = [
+        (work, np.column_stack((cells, cells[:, : len(OBJECT_KINDS)].sum(axis=1)))) for work, cells in of_unit.values()
+    ]
     if not wide:
-        wide = [(_nothing(), np.zeros((ROWS, len(_KINDS) + 1)))]
+        wide = [(_nothing(), np.zeros((ROWS, len(ACCESS_KINDS) + 1)))]
     return WindowFigures(*estimates(wide))
 
 

@@ -20,8 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.analyses.common import limits
+from headway.analyses.common.uncertainty import interval_of_share
 from headway.analyses.numa import heap_map as heap_map_module
-from headway.analyses.numa.heap_map import heap_now, interval_of_share
+from headway.analyses.numa.heap_map import heap_now
 from headway.model.heap_look import HeapLook
 from headway.record.collect.heap_nodes import HeapAsker
 from headway.record.finalise.heap_node_rows import heap_node_rows

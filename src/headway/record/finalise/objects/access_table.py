@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from headway.errors import Notice
 from headway.model.names import text, whole_number
-from headway.model.object_owners import LAST_WRITER, OWNER_RULES, OWNER_TABLES, OwnerRule
+from headway.model.object_owners import ACCESS_KINDS, LAST_WRITER, OBJECT_KINDS, OWNER_RULES, OWNER_TABLES, OwnerRule
 from headway.record.finalise.agent_facts import agent_fact
+from headway.record.finalise.objects.agent_rows import has_unnoted, key_columns, pair_columns, write_tables
 from headway.record.finalise.objects.line_table import LINE_COVERAGE, LineTables, line_notices
 from headway.record.finalise.objects.node_table import NODE_COVERAGE, NodeTables, node_notices
 from headway.record.finalise.objects.window_table import WINDOW_COVERAGE, WindowTables, windows_of
-from headway.record.finalise.threads.thread_columns import thread_columns
 from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out
-from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
-KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _COVERAGE = (
     "classes",
     "classes_left_out",
@@ -37,7 +33,6 @@ _COVERAGE = (
     "threads_left_out",
 )
 _OF_OWNERS = ("instructions_without_owner", "owners", "owners_left_out")
-OWNED_KINDS = KINDS[:4]
 
 
 @dataclass(slots=True)
@@ -54,11 +49,8 @@ class AccessTables:
         tables = WindowTables(self.threads, self.agents).write(directory, possible)
         if all(windows_of(agent) for agent in self.agents if _counted(agent)):
             return tables
-        with TableWriter(directory, TABLES["access"], possible) as writer:
-            for number, agent in enumerate(self.agents):
-                if len(agent["accesses"]["java_id"]) and not windows_of(agent):
-                    writer.write(self._rows(number, agent))
-        tables["access"] = writer.info
+        rows = (self._rows(*each) for each in enumerate(self.agents) if not windows_of(each[1]))
+        tables |= write_tables(directory, possible, {"access": rows})
         for rule in OWNER_RULES:
             if any(rule in _known_rules(agent) for agent in self.agents):
                 tables |= self._write_owners(directory, possible, rule)
@@ -68,14 +60,13 @@ class AccessTables:
 
     def _write_owners(self, directory: Path, possible: ImpossibleValueFilter, rule: OwnerRule) -> dict[str, TableInfo]:
         """Write the two tables of a rule. Raises OSError."""
-        tables, (of_owner, of_pair) = {}, OWNER_TABLES[rule]
-        for name, rows_of in ((of_owner, self._owner_rows), (of_pair, self._pair_rows)):
-            with TableWriter(directory, TABLES[name], possible) as writer:
-                for number, agent in enumerate(self.agents):
-                    if rule in _known_rules(agent) and (rows := rows_of(number, agent, rule)).num_rows:
-                        writer.write(rows)
-            tables[name] = writer.info
-        return tables
+        agents = [each for each in enumerate(self.agents) if rule in _known_rules(each[1])]
+        owners, pairs = OWNER_TABLES[rule]
+        rows_by_table = {
+            owners: (self._owner_rows(*each, rule) for each in agents),
+            pairs: (self._pair_rows(*each, rule) for each in agents),
+        }
+        return write_tables(directory, possible, rows_by_table)
 
     def facts(self) -> dict[str, Any]:
         """Return the manifest's key `accesses`: what each JVM counted, and what it left out."""
@@ -131,13 +122,13 @@ class AccessTables:
         import pyarrow as pa
 
         found = agent["accesses"]
-        return pa.table(self._keys(number, agent) | {kind: found[kind] for kind in KINDS})
+        return pa.table(self._keys(number, agent) | {kind: found[kind] for kind in ACCESS_KINDS})
 
     def _owner_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
         import pyarrow as pa
 
         owned = dict(agent["accesses"]["owned"][rule])
-        if rule == LAST_WRITER and _has_unnoted(agent):
+        if rule == LAST_WRITER and has_unnoted(agent):
             owned |= {name: counts * 0 for name, counts in owned.items() if name.endswith("_local")}
         return pa.table(self._keys(number, agent) | owned)
 
@@ -146,32 +137,16 @@ class AccessTables:
         names = [text(each) for each in agent["allocations"]["texts"]]
         found = agent["accesses"]
         return {
-            "pid": self._pids(number, len(found["java_id"])),
-            **thread_columns(self.threads, number, found["java_id"]),
+            **key_columns(self.threads, number, found["java_id"]),
             "class_name": spelled_out(names, found["class"])[0],
         }
 
     def _pair_rows(self, number: int, agent: Mapping[str, Any], rule: OwnerRule) -> pa.Table:
-        import numpy as np
         import pyarrow as pa
 
         found = agent["accesses"]["pairs"][rule]
-        owner_ids = found["owner_id"]
-        if rule == LAST_WRITER and _has_unnoted(agent):
-            owner_ids = np.where(owner_ids == found["java_id"], 0, owner_ids)
-        owners = thread_columns(self.threads, number, owner_ids)
-        columns = {
-            "pid": self._pids(number, len(found["java_id"])),
-            **thread_columns(self.threads, number, found["java_id"]),
-            "owner_thread_id": owners["thread_id"],
-            "owner_java_id": owners["java_id"],
-        }
-        return pa.table(columns | {kind: found[kind] for kind in OWNED_KINDS})
-
-    def _pids(self, number: int, rows: int) -> np.ndarray[Any, Any]:
-        import numpy as np
-
-        return np.full(rows, self.threads.pid_of_agent[number], dtype=np.int32)
+        columns = pair_columns(self.threads, number, agent, found, rule == LAST_WRITER)
+        return pa.table(columns | {kind: found[kind] for kind in OBJECT_KINDS})
 
 
 def _counted(agent: Mapping[str, Any]) -> bool:
@@ -182,11 +157,6 @@ def _known_rules(agent: Mapping[str, Any]) -> tuple[OwnerRule, ...]:
     """Return by which rules an agent knows owners."""
     known = agent_fact(agent, "access_owners").split(",") if _counted(agent) else ()
     return tuple(rule for rule in OWNER_RULES if rule in known)
-
-
-def _has_unnoted(agent: Mapping[str, Any]) -> bool:
-    """Return whether code may have run that writes to objects without a note of who: a note may be older than such a write."""
-    return "has_unnoted=1" in agent_fact(agent, "accesses_coverage").split(",")
 
 
 def _left_out(jvm: Mapping[str, Any]) -> str:

@@ -11,13 +11,13 @@ from headway.errors import Notice
 from headway.model.line_distances import LINE_DISTANCES
 from headway.model.names import text
 from headway.record.finalise.agent_facts import agent_fact
+from headway.record.finalise.objects.agent_rows import key_columns, write_tables
 from headway.record.finalise.threads.thread_columns import thread_columns
 from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out
 from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,14 +43,9 @@ class LineTables:
         """Write both tables; nothing if no JVM watched lines. Raises OSError."""
         if not any(agent_fact(agent, "access_lines") == "on" for agent in self.agents):
             return {}
-        tables = {}
-        for name, rows_of in (("line_write", self._writes), ("line_share", self._shares)):
-            with TableWriter(directory, TABLES[name], possible) as writer:
-                for number, agent in enumerate(self.agents):
-                    if (rows := rows_of(number, agent)).num_rows:
-                        writer.write(rows)
-            tables[name] = writer.info
-        return tables
+        writes = (self._writes(*each) for each in enumerate(self.agents))
+        shares = (self._shares(*each) for each in enumerate(self.agents))
+        return write_tables(directory, possible, {"line_write": writes, "line_share": shares})
 
     def _writes(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -79,11 +74,8 @@ class LineTables:
         )
 
     def _keys(self, number: int, agent: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-        import numpy as np
-
         return {
-            "pid": np.full(len(found["java_id"]), self.threads.pid_of_agent[number], dtype=np.int32),
-            **thread_columns(self.threads, number, found["java_id"]),
+            **key_columns(self.threads, number, found["java_id"]),
             "field": spelled_out(_names(agent), found["place"])[0],
         }
 

@@ -12,13 +12,12 @@ from headway.model.names import text
 from headway.model.object_owners import ALLOCATOR, LAST_WRITER, OBJECT_KINDS
 from headway.model.wire import HW_ACCESS_NODE_PAIR, HW_ACCESS_NODES, HW_UNKNOWN_NODE
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.threads.thread_columns import thread_columns
+from headway.record.finalise.objects.agent_rows import key_columns, pair_columns, write_tables
 from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out
 from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,17 +36,12 @@ class NodeTables:
     def write(self, directory: Path, possible: ImpossibleValueFilter) -> dict[str, TableInfo]:
         """Write both tables; nothing if no JVM sampled, and none of pairs without owners. Raises OSError."""
         sampled = [each for each in enumerate(self.agents) if agent_fact(each[1], "access_nodes") == "on"]
-        tables = {}
-        for name, rows_of in (("access_node", self._of_classes), ("access_node_pair", self._of_pairs)):
-            has_pairs = any((agent["nodes"]["type"] != HW_ACCESS_NODES).any() for _, agent in sampled)
-            if not sampled or (name == "access_node_pair" and not has_pairs):
-                continue
-            with TableWriter(directory, TABLES[name], possible) as writer:
-                for number, agent in sampled:
-                    if (rows := rows_of(number, agent)).num_rows:
-                        writer.write(rows)
-            tables[name] = writer.info
-        return tables
+        if not sampled:
+            return {}
+        rows_by_table = {"access_node": (self._of_classes(*each) for each in sampled)}
+        if any((agent["nodes"]["type"] != HW_ACCESS_NODES).any() for _, agent in sampled):
+            rows_by_table["access_node_pair"] = (self._of_pairs(*each) for each in sampled)
+        return write_tables(directory, possible, rows_by_table)
 
     def _of_classes(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -55,29 +49,18 @@ class NodeTables:
         found = _where(agent["nodes"], agent["nodes"]["type"] == HW_ACCESS_NODES)
         names = [text(each) for each in agent["allocations"]["texts"]]
         columns = {"class_name": spelled_out(names, found["class"])[0]}
-        return pa.table(self._keys(number, found) | columns | _nodes(found)).select(_columns("access_node"))
+        keys = key_columns(self.threads, number, found["java_id"])
+        return pa.table(keys | columns | _nodes(found)).select(_columns("access_node"))
 
     def _of_pairs(self, number: int, agent: Mapping[str, Any]) -> pa.Table:
         import numpy as np
         import pyarrow as pa
 
         found = _where(agent["nodes"], agent["nodes"]["type"] != HW_ACCESS_NODES)
-        by_writer = "has_unnoted=1" in agent_fact(agent, "accesses_coverage").split(",")
-        is_writer = found["type"] != HW_ACCESS_NODE_PAIR
-        owner_ids = np.where(by_writer & is_writer & (found["owner_id"] == found["java_id"]), 0, found["owner_id"])
-        owners = thread_columns(self.threads, number, owner_ids)
-        columns = {
-            "owner_thread_id": owners["thread_id"],
-            "owner_java_id": owners["java_id"],
-            "rule": pa.array(np.where(is_writer, LAST_WRITER, ALLOCATOR), pa.string()),
-        }
-        return pa.table(self._keys(number, found) | columns | _nodes(found)).select(_columns("access_node_pair"))
-
-    def _keys(self, number: int, found: Mapping[str, Any]) -> dict[str, Any]:
-        import numpy as np
-
-        pids = np.full(len(found["java_id"]), self.threads.pid_of_agent[number], dtype=np.int32)
-        return {"pid": pids, **thread_columns(self.threads, number, found["java_id"])}
+        by_last_writer = found["type"] != HW_ACCESS_NODE_PAIR
+        keys = pair_columns(self.threads, number, agent, found, by_last_writer)
+        rules = {"rule": pa.array(np.where(by_last_writer, LAST_WRITER, ALLOCATOR), pa.string())}
+        return pa.table(keys | rules | _nodes(found)).select(_columns("access_node_pair"))
 
 
 def node_notices(jvm: Mapping[str, Any]) -> list[Notice]:

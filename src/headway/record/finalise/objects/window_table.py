@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.model.names import text, whole_number
+from headway.model.object_owners import ACCESS_KINDS
 from headway.record.finalise.agent_facts import agent_fact
-from headway.record.finalise.threads.thread_columns import thread_columns
+from headway.record.finalise.objects.agent_rows import key_columns, write_tables
 from headway.record.finalise.threads.thread_table import RecordedThreads
 from headway.store.manifest import TableInfo
 from headway.store.possible import ImpossibleValueFilter
 from headway.store.shared_texts import spelled_out
-from headway.store.tables import TABLES
-from headway.store.writer import TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +24,6 @@ _WORK = (
     *("cpu_in_ns", "cpu_own_ns", "cpu_between_ns", "cpu_before_ns", "cpu_unseen_ns"),
     *("marks", "marks_in", "marks_wrong", "marks_largest"),
 )
-_KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 _LAST_GROUP = 11
 
 
@@ -46,21 +44,17 @@ class WindowTables:
     def write(self, directory: Path, possible: ImpossibleValueFilter) -> dict[str, TableInfo]:
         """Write `access_window` and `access_window_work`; nothing if no JVM counted in windows. Raises OSError."""
         agents = [(number, agent["accesses"]) for number, agent in enumerate(self.agents) if windows_of(agent)]
-        tables = {}
-        for name, rows_of in (("access_window", self._counts), ("access_window_work", self._work)) if agents else ():
-            with TableWriter(directory, TABLES[name], possible) as writer:
-                for number, found in agents:
-                    if (rows := rows_of(number, found)).num_rows:
-                        writer.write(rows)
-            tables[name] = writer.info
-        return tables
+        if not agents:
+            return {}
+        counts, work = (self._counts(*each) for each in agents), (self._work(*each) for each in agents)
+        return write_tables(directory, possible, {"access_window": counts, "access_window_work": work})
 
     def _counts(self, number: int, found: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
 
         names = [text(each) for each in self.agents[number]["allocations"]["texts"]]
         columns = {**self._keys(number, found), "class_name": spelled_out(names, found["class"])[0]}
-        return _possible(pa.table(columns | {kind: found[kind] for kind in _KINDS}))
+        return _possible(pa.table(columns | {kind: found[kind] for kind in ACCESS_KINDS}))
 
     def _work(self, number: int, found: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -69,14 +63,7 @@ class WindowTables:
         return _possible(pa.table(self._keys(number, work) | {name: work[name] for name in _WORK}))
 
     def _keys(self, number: int, found: Mapping[str, Any]) -> dict[str, Any]:
-        import numpy as np
-
-        pid = self.threads.pid_of_agent[number]
-        return {
-            "pid": np.full(len(found["java_id"]), pid, dtype=np.int32),
-            **thread_columns(self.threads, number, found["java_id"]),
-            "window_group": found["group"].astype(np.int16),
-        }
+        return {**key_columns(self.threads, number, found["java_id"]), "window_group": found["group"].astype("int16")}
 
 
 def _possible(rows: pa.Table) -> pa.Table:
