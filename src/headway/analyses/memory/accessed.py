@@ -79,7 +79,7 @@ def _rate(millions: float, at_speed: Recording | None) -> MemoryFigure:
 
 
 def _by_operation(name: str, at_speed: Recording | None, operations_k: float | None) -> MemoryFigure:
-    """Return loads that reached the last-level cache, or memory, per thousand allocations and accesses of objects."""
+    """Return the figure `name`: loads per 1,000 allocations and accesses that went to the last-level cache, or to memory."""
     if at_speed is None:
         return MemoryFigure(name, reason=_SLOWED, remedy=COUNTED)
     if not operations_k:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def windows_json(found: WindowAnswer | None) -> dict[str, Any] | None:
-    """Return the estimates for the whole run and for each group; None where everything, or nothing, was counted."""
+    """Return how often objects were accessed, estimated from windows, in all and by group; None: not counted in windows."""
     if found is None:
         return None
     return {

@@ -115,7 +115,7 @@ class Stolen:
             found.setdefault(key, []).append((begin, end))
 
     def within(self, cpu: Ints, start_ns: Ints) -> Bools:
-        """Return which groups did not count in each slice, given the CPUs and starts of slices: a column for each group."""
+        """Return which groups of counters did not count as each slice began: a row for each slice, a column for each group."""
         found: Bools = np.zeros((len(cpu), self._groups), bool)
         places = dict(places_of(cpu))
         for (of, group), (begin, end) in self._stretches.items():
