@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Callable
@@ -48,6 +49,9 @@ def test_what_is_in_the_place_of_an_agents_files_is_a_message_and_leads_root_now
     victim.chmod(0o600)
     known = victim.stat()
     monkeypatch.setattr(live_locks, "_TABLE_LIMIT_S", 1.0)
+    # A fake JVM on a busy machine may be late; that it is, is another message.
+    monkeypatch.setattr(live_locks, "_MAP_LIMIT_S", 60.0)
+    monkeypatch.setattr(live_locks, "attach", functools.partial(live_locks.attach, timeout_s=60.0))
     output = tmp_path / "out"
     output.mkdir()
     monkeypatch.chdir(output)
@@ -56,7 +60,7 @@ def test_what_is_in_the_place_of_an_agents_files_is_a_message_and_leads_root_now
         if how != "directories":  # those of the JVM's user in it keep headway's from being removed
             assert not [name for name in os.listdir("/tmp") if name.startswith(".headway-") and is_of(user, name)]
     assert code == 1, err
-    assert HOWS[how] in err or "HW024" in err, "a fake JVM on a busy machine may be late"
+    assert HOWS[how] in err
     for unwanted in (SECRET, "Traceback", "HW319", "\x1b"):
         assert unwanted not in out + err
     assert [*output.iterdir()] == [], "no file of locks"
