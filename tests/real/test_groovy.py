@@ -66,7 +66,7 @@ def test_what_would_be_gained_is_what_the_tasks_waited_for_the_lock(measured: Me
     said = asked(measured.recording, "why")
     lock = next(loss for loss in lost(said) if loss["cause"] == "lock_contention")
     own = OwnClocks(measured.wall_ns, measured.waited_ns / THREADS, TASKS / THREADS * SLEEP_NS)
-    own.check_loss(lock, said)
+    own.check_loss(lock, measured.recording)
 
 
 def test_the_script_does_what_it_does_without_headway(measured: Measured) -> None:

@@ -61,7 +61,7 @@ def test_the_pool_is_the_first_row_of_locks_with_the_waits_that_the_program_meas
 def test_what_would_be_gained_is_what_the_threads_waited_for_a_connection(measured: Measured) -> None:
     said = asked(measured.recording, "why")
     own = OwnClocks(measured.wall_ns, measured.waited_ns / THREADS, REQUESTS * PAUSE_NS)
-    own.check_loss(lost(said)[0], said)
+    own.check_loss(lost(said)[0], measured.recording)
 
 
 def test_what_those_do_who_have_a_connection_is_known(measured: Measured) -> None:

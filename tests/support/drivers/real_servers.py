@@ -16,7 +16,7 @@ from typing import Any
 
 from headway.errors import MESSAGES
 from headway.errors.message import WARNING
-from support.drivers.busy_machine import AHEAD
+from support.drivers.busy_machine import AHEAD, QUIET
 from support.drivers.recording_cli import JAVA_17, headway
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +26,9 @@ OF_THE_MACHINE = ("scheduler", "cpu_quota", "jvm_start", "jvm_end")
 BELOW = 0.9
 """By a tenth a gain may be less than its least: a thread that waits no longer may come to wait for a core or for another lock."""
 REFUSED = ("HW822", "HW823", "HW839", "HW870")
-"""Why nothing is known of a gain where others have the cores: the unchanged run is replayed too long or too short."""
+"""Why nothing may be known of a gain where others have the cores: the replay of the unchanged run differs from it, or can't be
+made. Where it is not crowded it has to be known.
+"""
 OWN_THREADS = ("C1 ", "C2 ", "G1 ", "GC ", "VM ", "Sweeper", "Monitor Deflati", "Common-Cleaner", "headway")
 """How the names of the threads begin that a JVM, or headway in it, has for itself."""
 
@@ -150,22 +152,44 @@ class OwnClocks:
     waited_ns: float
     least_ns: float
 
-    def check_loss(self, loss: dict[str, Any], of: dict[str, Any]) -> None:
-        """Check the likely gain without a loss, where the replay of the run is good enough to tell it."""
+    def check_loss(self, loss: dict[str, Any], recording: Path) -> None:
+        """Check the likely gain without a loss; that it is unknown is right only where others had the cores."""
+        of = asked(recording, "why")
         if loss["likely_speedup"] is None:
-            assert loss["likely_refused"] in REFUSED, loss
+            check_refused(loss, of)
         else:
-            self.check_gain(loss["likely_speedup"], of)
+            self.check_gain(loss["likely_speedup"], of, main_ready_ns(recording))
 
-    def check_gain(self, likely: float, of: dict[str, Any]) -> None:
+    def check_gain(self, likely: float, of: dict[str, Any], ready_ns: int = 0) -> None:
         """Check what `headway why` calls the likely gain without the lock: no less than what goes with the waits while all else
         takes as long as it did, and no more than if each thread took the least that it can. Both go by the same run, so they
         hold on a busy machine, where they are further apart. What such programs really gain is in benchmarks/real_gains.py.
+
+        A replay predicts the gain on a machine that runs nothing else, where the rest of the program may be shorter by
+        `ready_ns`: so long its main thread was ready to run and had no core.
         """
         rest_ns = of["wall_ns"] - self.part_ns
         least = of["wall_ns"] / (rest_ns + self.part_ns - self.waited_ns)
-        most = of["wall_ns"] / (rest_ns + self.least_ns)
+        alone_ns = max(0, rest_ns - ready_ns)
+        most = (alone_ns + self.part_ns) / (alone_ns + self.least_ns)
         assert BELOW * least <= likely <= most, (least, likely, most, of["lost"][:3])
+
+
+def check_refused(loss: dict[str, Any], of: dict[str, Any]) -> None:
+    """Check that a loss whose gain is unknown says why, and that others had the cores."""
+    assert loss["likely_refused"] in REFUSED, loss
+    assert is_crowded(of), loss
+
+
+def is_crowded(of: dict[str, Any]) -> bool:
+    """Return whether others had more than QUIET of an account's core time: only then something may be unknown of the run."""
+    return bool((of["other_processes_ns"] or 0) + (of["stolen_ns"] or 0) > QUIET * of["core_ns"])
+
+
+def main_ready_ns(recording: Path) -> int:
+    """Return for how long a program's main thread was ready to run and had no core, by the kernel."""
+    (found,) = (each["runnable_ns"] for each in asked(recording, "threads") if each["name"] == "main")
+    return int(found)
 
 
 def lost(of: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.drivers import busy_machine
-from support.drivers.real_servers import OwnClocks
+from support.drivers.real_servers import OwnClocks, check_refused
 
 SAID: dict[str, Any] = {"wall_ns": 1500, "lost": []}
 OWN = OwnClocks(part_ns=1000, waited_ns=500, least_ns=250)
@@ -37,3 +38,25 @@ def test_a_gain_is_between_that_without_the_waits_and_that_with_the_least_that_a
 def test_a_gain_that_the_own_clocks_of_a_program_forbid_is_refused(likely: float) -> None:
     with pytest.raises(AssertionError):
         OWN.check_gain(likely, SAID)
+
+
+@pytest.mark.parametrize(("likely", "is_possible"), [(2.49, True), (2.51, False)])
+def test_where_others_had_the_core_of_the_main_thread_a_gain_is_that_of_a_machine_without_them(
+    likely: float, is_possible: bool
+) -> None:
+    """Of the rest of 500 ns 250 were without a core: 1250 ns, and 500 at least."""
+    with contextlib.nullcontext() if is_possible else pytest.raises(AssertionError):
+        OWN.check_gain(likely, SAID, ready_ns=250)
+
+
+@pytest.mark.parametrize(
+    ("others_ns", "refused", "is_right"),
+    [(101, "HW822", True), (100, "HW822", False), (900, None, False)],
+    ids=["busy", "quiet", "no reason"],
+)
+def test_that_a_gain_is_unknown_is_right_only_where_others_had_the_cores(
+    others_ns: int, refused: str | None, is_right: bool
+) -> None:
+    said = {"other_processes_ns": others_ns, "stolen_ns": None, "core_ns": 1000}
+    with contextlib.nullcontext() if is_right else pytest.raises(AssertionError):
+        check_refused({"likely_refused": refused}, said)
