@@ -1,4 +1,4 @@
-"""Names what threads wait for on the critical path: its place, and many objects that are waited for at one place as one."""
+"""Names the locks, queues and futures that threads wait for on the critical path; those of one class and line have one name."""
 
 from __future__ import annotations
 

@@ -41,9 +41,11 @@ SUMS = (
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Per block its group; per group its kind, label (place, class or site; '' for objects), sums, and its costliest object.
+    """The waits of a recording in groups: by object, by the line that waits, by class or by site, as columns.
 
-    `columns` has the sums of LockSums by name. `object_group` is the group of each object (-1: none; not by site).
+    `group` is the group of each wait; `kind`, `label` (place, class or site; '' for objects) and `one_object` (the costliest) are
+    of each group, and so are `columns`: the sums of LockSums by name. `object_group` is the group of each object (-1: none; not
+    by site).
     """
 
     by: str

@@ -37,7 +37,7 @@ LEAST_LOST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _ReplayedGain:
-    """What a replay without some waits gains a program.
+    """The wall time (ns) that a program saves without some of its waits, by a replay of its recording without them.
 
     `part_for_the_end`: which part of the waits its end may hang on, as far as is known; for `unknown_ns` that is not known.
     """

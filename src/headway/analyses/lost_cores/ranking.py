@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     """The time saved without a loss, its row, and the loss."""
 
 NEARLY = 0.9
-"""Likely gains that differ by less are the same, as far as an estimate tells."""
+"""Two losses save about the same time if one saves more than this part of what the other does: estimates are no more exact."""
 
 
 def ranked(

@@ -16,19 +16,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from headway.analyses.common import causes
 from headway.analyses.critical_path.stopped import stop_of_program
 from headway.analyses.lost_cores.changes import Gain
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.ranking import Candidates
-from headway.analyses.whatif.step_changes import ChangedSteps
+from headway.analyses.whatif.step_changes import ChangedSteps, program_steps
 from headway.analyses.whatif.types import BalanceChange, Change, LockChange, QueueChange
 from headway.analyses.whatif.unchanged import loaded
 from headway.analyses.whatif.waiting_steps import waiting_steps
 from headway.errors import HeadwayError
-from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,11 +107,9 @@ class PredictedGains:
         """Return the change that leaves waits out, the runs that it is made in, and their unchanged replay."""
         change = Change(candidates.run.recorded_cores, without=(loss.cause,))
         runs, replay = candidates.runs(change)
-        steps = interruptible(candidates.run.steps.program_steps)
-        columns = {name: np.asarray(column, np.int64) for name, column in steps.items()}
-        origin = self._recording.window_ns[0]
-        waits = waiting_steps(columns, loss.thread, loss.start + origin, loss.end + origin)
-        changed = ChangedSteps(candidates.run, waits=columns["step"][waits])
+        origin, steps = self._recording.window_ns[0], program_steps(candidates.run)
+        waits = waiting_steps(steps, loss.thread, loss.start + origin, loss.end + origin)
+        changed = ChangedSteps(candidates.run, waits=steps["step"][waits])
         return change, Runs(runs.runs, runs.locks, (changed,)), replay
 
 

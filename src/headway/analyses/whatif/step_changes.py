@@ -51,8 +51,8 @@ class ChangedSteps:
 
         asleep, asleep_ns = self._waits(extent)
         room = np.zeros(0, np.int64) if self.room is None or extent == "least" else self.room
-        none = np.zeros(0, np.int64) if self.waits is None else self.waits
-        changed = [asleep, room, none, *(each.step for each in (self.methods, self.balanced) if each is not None)]
+        skipped = np.zeros(0, np.int64) if self.waits is None else self.waits
+        changed = [asleep, room, skipped, *(each.step for each in (self.methods, self.balanced) if each is not None)]
         step = distinct(np.concatenate(changed))
         factor, wait_ns = np.ones(len(step)), np.full(len(step), -1.0)
         if self.methods is not None:
@@ -63,7 +63,7 @@ class ChangedSteps:
             wait_ns[at] = self.balanced.wait_ns
         wait_ns[np.searchsorted(step, asleep)] = asleep_ns
         wait_ns[np.searchsorted(step, room)] = 0.0
-        wait_ns[np.searchsorted(step, none)] = 0.0
+        wait_ns[np.searchsorted(step, skipped)] = 0.0
         return interruptible(
             _native.StepChanges,
             steps=self.run.steps,
@@ -92,6 +92,11 @@ class ChangedSteps:
         return step[order], np.concatenate([ns, unknown])[order]
 
 
+def program_steps(run: RecordedRun) -> dict[str, Ints]:
+    """Return the steps of a run's program as columns (RunSteps.program_steps)."""
+    return {name: np.asarray(column, np.int64) for name, column in interruptible(run.steps.program_steps).items()}
+
+
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:
     """Find the sleeps and the computing of a run that a change alters; None where it alters neither.
 
@@ -102,7 +107,7 @@ def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> Cha
         return None
     if change.balanced and (change.sleeps or change.methods):
         raise HeadwayError("HW886", path=recording.path)
-    steps = {name: np.asarray(column, np.int64) for name, column in interruptible(run.steps.program_steps).items()}
+    steps = program_steps(run)
     places = [each.place for each in change.balanced]
     return ChangedSteps(
         run,

@@ -85,9 +85,8 @@ def test_the_gain_without_a_lock_is_what_whatif_predicts_without_it(tmp_path: Pa
     low, high = loss.likely_interval or (0, 0)
     assert low == pytest.approx(predicted.speedup * predicted.wall_ns / predicted.high_ns)
     assert low <= loss.likely_speedup <= high <= (loss.bound_speedup or 0)
-    assert interval_text(loss) in (
-        "",
-        f"Without it the run would be {low:.3g} to {high:.3g} times as fast, by a replay of it",
+    assert (
+        interval_text(loss) == f"Without it the run would be {low:.2f} to {high:.2f} times as fast, by a replay of it"
     )
 
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class JvmPhases:
-    """The phases of the table `jvm_phase` by kind, ns from the recording's start; loaded on first use."""
+    """Looks up in the table `jvm_phase` when JVMs were in each kind of phase (`startup`, `gc_pause`, `safepoint`, `shutdown`).
+
+    Times are ns from the recording's start; loaded on first use.
+    """
 
     def __init__(self, recording: Recording) -> None:
         """Take the recording."""
@@ -32,7 +35,7 @@ class JvmPhases:
         return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1]))
 
     def count(self, kind: str, window: tuple[int, int]) -> int:
-        """Return how many phases of a kind there were within a window."""
+        """Return how many phases of one kind (`gc_pause`, say) all JVMs of the recording had in a window, wholly or in part."""
         _, start, end = self._of_kind(kind)
         return int(((start < window[1]) & (end > window[0])).sum())
 

@@ -86,7 +86,7 @@ def _hardly_ran(recording: Recording) -> tuple[Bools, Ints]:
 
 
 def _resized(values: NDArray[Any], size: int, beyond: Any) -> NDArray[Any]:
-    """Return values of threads as a longer column, with one value for the virtual threads beyond its end."""
+    """Return a column with a row for each thread, lengthened for virtual threads: each of these has the value `beyond`."""
     found = np.full(size, beyond, values.dtype)
     found[: len(values)] = values
     return found
@@ -144,7 +144,7 @@ def _waited_for(recording: Recording, waits: Waits, size: int) -> tuple[Ints, In
 
 
 def _pairs(waits: Waits, which: NDArray[np.bool_]) -> Ints:
-    """Return the different pairs of who waits and who is waited for (-1: not known) in some pieces, as two rows."""
+    """Return each pair of a waiting thread and who it waits for (-1: not known) once, of the chosen waits, as two rows."""
     thread, target, _ = numbered_pairs(waits.thread[which].astype(np.int64), waits.target[which].astype(np.int64) + 1)
     return np.stack([thread, target - 1])
 

@@ -70,7 +70,7 @@ class AtOnce:
 
 
 def at_once(places: Places, threads: Sequence[int], window: Window) -> AtOnce | None:
-    """Return how many of a pool's threads are at work at once in a window; None where none waits for tasks, or none works."""
+    """Return how many of a pool's threads are at work at once in a window; None if none works, or they may be no pool."""
     waits = places.waits
     if waits.data is None or waits.sites is None:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common import causes
 from headway.analyses.waits.classification.roles import NATIVE_STATE, SLEEP_STATE
 from headway.analyses.waits.object_names import is_jdk, is_proxy
+from headway.analyses.waits.tables.wait_stacks import frame_text
 from headway.errors.plurals import counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def seen_at(recording: Recording, threads: Sequence[int], cause: str) -> list[st
     place_of: dict[int, str] = {}
     for thread, class_name, method, line in rows:
         if not is_jdk(class_name) and not is_proxy(class_name):
-            place_of.setdefault(thread, f"{class_name}.{method}{f':{line}' if line else ''}")
+            place_of.setdefault(thread, frame_text((class_name, method, line)))
     if not place_of:
         return []
     ((place, count),) = Counter(place_of.values()).most_common(1)

@@ -52,7 +52,7 @@ class KernelTimes:
     def _look(self, threads: Collection[int], window: tuple[int, int]) -> dict[int, int]:
         if not self.recording.has("slice"):
             return {}
-        low, high = (self.recording.window_ns[0] + each for each in window)
+        low, high = self._monotonic_ns(window)
         inside = f"LEAST(start_ns + running_ns, {high}) - GREATEST(start_ns, {low})"
         # A slice may be shorter than the clock tells: it ran for 0 ns, and 0 / 0 is NaN to DuckDB, not NULL.
         rows = self.recording.query(
@@ -67,7 +67,7 @@ class KernelTimes:
         """Return how long threads ran, and how long they ran or were ready to run, within a window."""
         if not threads or not self.recording.has("slice"):
             return {}
-        low, high = (self.recording.window_ns[0] + each for each in window)
+        low, high = self._monotonic_ns(window)
         ready, end = woken_ns(), "start_ns + running_ns"
         rows = self.recording.query(
             f"SELECT thread_id, SUM(GREATEST(LEAST({end}, {high}) - GREATEST(start_ns, {low}), 0)),"
@@ -76,6 +76,10 @@ class KernelTimes:
             (sorted(threads),),
         ).fetchall()
         return {thread: (int(ran), int(active)) for thread, ran, active in rows}
+
+    def _monotonic_ns(self, window: tuple[int, int]) -> tuple[int, int]:
+        origin = self.recording.window_ns[0]
+        return origin + window[0], origin + window[1]
 
     def jvm_ran(self, pid: int, window: tuple[int, int]) -> int:
         """Return how long all threads of a process ran within a window."""
@@ -86,11 +90,7 @@ class KernelTimes:
 
     def in_calls(self, cause: str, threads: Collection[int], window: tuple[int, int]) -> int:
         """Return how long at least one of some threads slept or did I/O (`cause`) within a window."""
-        self._read_calls(set(threads) - self._read)
-        found = [self._calls[cause, thread] for thread in threads if (cause, thread) in self._calls]
-        if not found:
-            return 0
-        start, end = (np.concatenate([each[side] for each in found]) for side in (0, 1))
+        _, start, end = self.calls(cause, threads)
         return Spans.of(np.maximum(start, window[0]), np.minimum(end, window[1])).total
 
     def calls(self, cause: str, threads: Collection[int]) -> tuple[Ints, Ints, Ints]:
