@@ -20,11 +20,11 @@ _OPENED = ("lang", "lang.reflect", "util", "time", "time.chrono")
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library with its tests: the prefix of its classes, and what Maven brings, (group, name, version, classifier) each."""
+    """A library with its tests: the prefix of its classes, and what Maven brings, GROUP:NAME:VERSION[:CLASSIFIER] each."""
 
     name: str
     prefix: str
-    dependencies: Sequence[tuple[str, str, str, str]]
+    dependencies: Sequence[str]
 
     @property
     def scope(self) -> str:
@@ -32,33 +32,29 @@ class Library:
         return f"{self.prefix}.*"
 
 
+_LANG = "org.apache.commons:commons-lang3:3.14.0"
+_EASYMOCK = "org.easymock:easymock:5.2.0"
+_CONSOLE = "org.junit.platform:junit-platform-console-standalone"
 COMMONS_LANG = Library(
     "commons-lang3",
     "org.apache.commons.lang3",
     (
-        ("org.apache.commons", "commons-lang3", "3.14.0", ""),
-        ("org.apache.commons", "commons-lang3", "3.14.0", "tests"),
-        ("org.apache.commons", "commons-text", "1.11.0", ""),
-        ("org.junit-pioneer", "junit-pioneer", "1.9.1", ""),
-        ("org.easymock", "easymock", "5.2.0", ""),
-        ("org.hamcrest", "hamcrest", "2.2", ""),
-        ("com.google.code.findbugs", "jsr305", "3.0.2", ""),
-        ("org.openjdk.jmh", "jmh-core", "1.37", ""),
-        ("org.junit.platform", "junit-platform-console-standalone", "1.9.3", ""),
+        *(_LANG, f"{_LANG}:tests", _EASYMOCK, f"{_CONSOLE}:1.9.3", "org.apache.commons:commons-text:1.11.0"),
+        *("org.junit-pioneer:junit-pioneer:1.9.1", "org.hamcrest:hamcrest:2.2", "org.openjdk.jmh:jmh-core:1.37"),
+        "com.google.code.findbugs:jsr305:3.0.2",
     ),
 )
+_COLLECTIONS = "org.apache.commons:commons-collections4:4.5.0"
 COMMONS_COLLECTIONS = Library(
     "commons-collections4",
     "org.apache.commons.collections4",
     (
-        ("org.apache.commons", "commons-collections4", "4.5.0", ""),
-        ("org.apache.commons", "commons-collections4", "4.5.0", "tests"),
-        ("org.apache.commons", "commons-lang3", "3.14.0", ""),
-        ("commons-codec", "commons-codec", "1.16.0", ""),
-        ("commons-io", "commons-io", "2.15.1", ""),
-        ("com.google.guava", "guava-testlib", "33.1.0-jre", ""),
-        ("org.easymock", "easymock", "5.2.0", ""),
-        ("org.junit.platform", "junit-platform-console-standalone", "1.10.2", ""),
+        *(_COLLECTIONS, f"{_COLLECTIONS}:tests", _EASYMOCK, f"{_CONSOLE}:1.10.2", _LANG),
+        *(
+            "commons-codec:commons-codec:1.16.0",
+            "commons-io:commons-io:2.15.1",
+            "com.google.guava:guava-testlib:33.1.0-jre",
+        ),
     ),
 )
 
@@ -76,11 +72,7 @@ def fetch(library: Library) -> list[Path]:
     folder = ROOT / "build" / "library-tests" / library.name
     if not any(folder.glob("*-tests.jar")):
         folder.mkdir(parents=True, exist_ok=True)
-        wanted = "".join(
-            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
-            f"{f'<classifier>{kind}</classifier>' if kind else ''}</dependency>"
-            for group, name, version, kind in library.dependencies
-        )
+        wanted = "".join(map(_dependency, library.dependencies))
         model = "<modelVersion>4.0.0</modelVersion><groupId>x</groupId><artifactId>x</artifactId><version>1</version>"
         pom = folder / "pom.xml"
         pom.write_text(f"<project>{model}<dependencies>{wanted}</dependencies></project>", encoding="utf-8")
@@ -94,6 +86,12 @@ def fetch(library: Library) -> list[Path]:
     )
 
 
+def _dependency(coordinates: str) -> str:
+    """Return the element of a Maven model."""
+    parts = zip(("groupId", "artifactId", "version", "classifier"), coordinates.split(":"), strict=False)
+    return f"<dependency>{''.join(f'<{name}>{value}</{name}>' for name, value in parts)}</dependency>"
+
+
 def run(java: Path, jars: Sequence[Path], classes: Sequence[str], agent: str = "") -> Suite:
     """Run all tests, or those of some classes, with an agent (-agentpath:...) where there is one."""
     tests = next(path for path in jars if path.name.endswith("-tests.jar"))
@@ -101,8 +99,8 @@ def run(java: Path, jars: Sequence[Path], classes: Sequence[str], agent: str = "
     opened = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in _OPENED]
     console = ["-cp", os.pathsep.join(map(str, jars)), "org.junit.platform.console.ConsoleLauncher"]
     with tempfile.TemporaryDirectory() as folder:
-        told = ["--details=none", f"--reports-dir={folder}", "--disable-banner"]
-        words = [str(java), *([agent] if agent else []), *opened, *console, *chosen, *told]
+        output = ["--details=none", f"--reports-dir={folder}", "--disable-banner"]
+        words = [str(java), *([agent] if agent else []), *opened, *console, *chosen, *output]
         done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
         reports = [ElementTree.parse(path).getroot() for path in Path(folder).glob("TEST-*.xml")]
     if not reports:
