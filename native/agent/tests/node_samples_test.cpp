@@ -69,7 +69,7 @@ void a_page_is_on_the_node_that_the_kernel_says_by_another_call() {
   CHECK_EQUAL(samples.refused(), 0U);
 }
 
-void a_page_that_is_not_there_yet_is_asked_for_once_more_with_the_next_sample() {
+void a_page_that_is_absent_is_looked_up_again_at_the_next_sample() {
   NodeSamples samples;
   NodeSamples::Thread thread(1);
   const uint64_t there = fresh_page(), later = fresh_page(), never = fresh_page();
@@ -138,7 +138,7 @@ void each_access_is_sampled_with_the_same_chance() {
 
 int main() {
   a_page_is_on_the_node_that_the_kernel_says_by_another_call();
-  a_page_that_is_not_there_yet_is_asked_for_once_more_with_the_next_sample();
+  a_page_that_is_absent_is_looked_up_again_at_the_next_sample();
   what_is_open_when_a_thread_ends_is_unknown();
   each_rule_has_its_own_pairs();
   logarithms_are_those_of_the_c_library();
