@@ -6,7 +6,7 @@ Method     the sweep charges core time to (cause, object, thread). Rows of one o
            numbers only, are one row, but for a straggler: one with as much of it as all the others together stands by itself.
            The largest get a place, evidence and a bound; the rest of a cause is one row without a place, so that the sums
            stay what they are. What was waited for long has a row however little it lost: where other processes have the
-           cores, next to nothing is lost to a lock that holds all up. How long a loss was there is the union of the waits for
+           cores, next to nothing is lost to a lock, or a file, that holds all up. How long a loss was there is the union of the waits for
            its object, whether or not cores were idle.
 Assumes    and errs as waits.pieces and gains.bounds do.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import CARRIERS
-from headway.analyses.common.columns import numbered_pairs
+from headway.analyses.common.columns import numbered, numbered_pairs
 from headway.analyses.common.intervals import Spans
 from headway.analyses.lost_cores.gains.bounds import WaitSummary
 from headway.analyses.waits.wait_causes import CODE
@@ -68,10 +68,12 @@ def rows_of(
     same: Callable[[int, int], Hashable] = lambda _, thread: thread,
     pool: Callable[[int, int], Hashable] | None = None,
     named_anyway: Collection[tuple[int, int]] = (),
+    long_calls: Collection[tuple[int, Hashable]] = (),
 ) -> list[LossRow]:
     """Put what was charged together, largest first; the sum over all is that of core_ns, to the ns.
 
-    `named_anyway`: causes and objects that have a row of their own however little was charged to them, be it nothing.
+    `named_anyway`: causes and objects that have a row of their own however little was charged to them, be it nothing;
+    `long_calls`: causes without an object, and what their threads have in common by `same`, that have one if anything was.
     `same`: what threads must have in common to be one for a cause (programs start threads of one name again and again);
     `pool`: what they must have in common to do the same kind of work.
     """
@@ -89,9 +91,10 @@ def rows_of(
     named: list[tuple[float, LossRow]] = []
     rest: dict[int, float] = {}
     seen: dict[int, int] = {}
-    for ns, (one_cause, one_key, _), threads in sums:
+    for ns, (one_cause, one_key, who), threads in sums:
         is_first = seen.get(one_cause, 0) < FIRST
-        if is_first or (one_cause, one_key) in named_anyway or (ns >= LEAST * total_ns and len(named) < NAMED):
+        is_long = (one_cause, one_key) in named_anyway or (one_key < 0 and (one_cause, who) in long_calls)
+        if is_first or is_long or (ns >= LEAST * total_ns and len(named) < NAMED):
             seen[one_cause] = seen.get(one_cause, 0) + 1
             most = tuple(sorted(threads, key=lambda each: -threads[each]))
             named.append((ns, LossRow(one_cause, one_key, most[0], 0, threads=most)))
@@ -169,6 +172,24 @@ def waited_long_for(waits: Waits, chosen: Collection[int], window: tuple[int, in
     total = np.bincount(at, weights=length)
     longest = [one for one in np.argsort(-total)[:MOST_LONG].tolist() if total[one] >= LONG * (window[1] - window[0])]
     return frozenset((int(causes[one]), int(keys[one])) for one in longest)
+
+
+def long_calls_of(
+    calls: Mapping[int, tuple[Ints, Ints, Ints]], same: Callable[[int, int], Hashable], window: tuple[int, int]
+) -> frozenset[tuple[int, Hashable]]:
+    """Return which threads slept or did I/O for long, all of those together that are one by `same`: at most MOST_LONG of them.
+
+    `calls`: by cause (an index into CAUSES) the thread, start and end of each sleep or I/O that only the kernel tells of.
+    """
+    total: dict[tuple[int, Hashable], float] = {}
+    for cause, (thread, start, end) in calls.items():
+        length = np.maximum(np.minimum(end, window[1]) - np.maximum(start, window[0]), 0)
+        threads, at = numbered(thread)
+        for one, ns in zip(threads.tolist(), np.bincount(at, weights=length).tolist(), strict=True):
+            group = cause, same(cause, one)
+            total[group] = total.get(group, 0.0) + ns
+    longest = sorted(total, key=lambda each: -total[each])[:MOST_LONG]
+    return frozenset(each for each in longest if total[each] >= LONG * (window[1] - window[0]))
 
 
 def waited_for(waits: Waits, cause: int, window: tuple[int, int]) -> int:

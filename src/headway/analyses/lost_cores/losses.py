@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common import causes
+from headway.analyses.common.columns import distinct
 from headway.analyses.lost_cores.account.idle import recorded_timers, standing
 from headway.analyses.lost_cores.account.jvm_phases import JvmPhases
 from headway.analyses.lost_cores.attach_doubts import Doubts
@@ -37,7 +38,14 @@ from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
 from headway.analyses.lost_cores.gains.replay import saved_ns
 from headway.analyses.lost_cores.gains.slow_side import SLOW
-from headway.analyses.lost_cores.grouping import LossRow, rows_of, wait_totals_of, waited_for, waited_long_for
+from headway.analyses.lost_cores.grouping import (
+    LossRow,
+    long_calls_of,
+    rows_of,
+    wait_totals_of,
+    waited_for,
+    waited_long_for,
+)
 from headway.analyses.lost_cores.likely_gains import LikelyGains
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.ranking import ranked
@@ -47,13 +55,17 @@ from headway.analyses.waits.classification.roles import OUTSIDE
 from headway.analyses.waits.resources import of_phaser
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Hashable, Sequence
+
+    from numpy.typing import NDArray
 
     from headway.analyses.lost_cores.account.attribution import AccountSegment
     from headway.analyses.lost_cores.changes import Gains
     from headway.analyses.lost_cores.likely_gains import LikelyGain
     from headway.analyses.waits.pieces import Waits
     from headway.store import Recording
+
+    Ints = NDArray[np.int64]
 
 EXPLAINED = 0.005
 """Losses of at least this part of the core time get evidence,"""
@@ -93,7 +105,7 @@ class Losses:
         long = (
             waited_long_for(self.waits, [NAMES.index(each) for each in REPLAYED], window) if is_whole else frozenset()
         )
-        rows = self.rows(segments, core_ns, long)
+        rows = self.rows(segments, core_ns, long, window if is_whole else None)
         placing_ns = sum(row.core_ns for row in rows if NAMES[row.cause] == causes.SCHEDULER)
         inputs = dataclasses.replace(inputs, placing_ns=placing_ns, started_ns=self._started(rows, window))
         idle_ns = sum(int(each.by_cause[NAMES.index(causes.IDLE)]) for each in segments)
@@ -121,18 +133,31 @@ class Losses:
         )
 
     def rows(
-        self, segments: Sequence[AccountSegment], core_ns: int, long: Collection[tuple[int, int]] = ()
+        self,
+        segments: Sequence[AccountSegment],
+        core_ns: int,
+        long: Collection[tuple[int, int]] = (),
+        window: tuple[int, int] | None = None,
     ) -> list[LossRow]:
         """Return what was lost in some segments by cause and place, the most first.
 
-        `long`: causes and objects that have a row however little was lost to them.
+        `long`: causes and objects that have a row however little was lost to them; with a window so have long sleeps and I/O.
         """
         cause, key, thread, lost = (
             np.concatenate([getattr(each, name) for each in segments]) for name in ("cause", "key", "thread", "core_ns")
         )
         is_lost = cause != NAMES.index(causes.IDLE)  # to wait for work from outside loses nothing
         cause, key, thread = (column[is_lost] for column in (cause, key, thread))
-        return rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long)
+        calls = () if window is None else self._long_calls(cause, key, thread, window)
+        return rows_of(cause, key, thread, lost[is_lost].astype(float), core_ns, self._same, self._pool, long, calls)
+
+    def _long_calls(
+        self, cause: Ints, key: Ints, thread: Ints, window: tuple[int, int]
+    ) -> Collection[tuple[int, Hashable]]:
+        """Return whose sleeps and I/O without an object took long: where others had the cores, little is lost to them."""
+        charged = {NAMES.index(name): (key < 0) & (cause == NAMES.index(name)) & (thread >= 0) for name in CALLS}
+        calls = {one: self.times.calls(NAMES[one], distinct(thread[which]).tolist()) for one, which in charged.items()}
+        return long_calls_of(calls, self._same, window)
 
     def named(self, rows: Sequence[LossRow], window: tuple[int, int], core_ns: int) -> tuple[Loss, ...]:
         """Return rows of the native account as losses with their places; their likely gains are not known yet."""

@@ -157,6 +157,18 @@ def test_what_comes_first_is_explained_however_little_core_time_it_cost(tmp_path
     assert first.figures["wait_ns"] == 20
 
 
+def test_a_long_sleep_has_a_row_of_its_own_however_little_core_time_was_lost_to_it(tmp_path: Path) -> None:
+    """While one thread sleeps for 80 of 100 us the other one has the only core, but for 40 ns in which it sleeps as well."""
+    threads = [
+        FakeThread("app", 0, [("R", 10_000), ("B", 80_000), ("R", 9900)], "sleeper"),
+        FakeThread("app", 10_000, [("R", 30_000), ("B", 40), ("R", 49_960), ("B", 9990), ("R", 10)], "busy"),
+    ]
+    of = with_calls(tmp_path / "r", threads, 100_000, [(3, -1), (3, -1)])
+    slept = [each for each in why(of, cores=1).account.lost if each.cause == "sleep"]
+    assert [(each.place.thread, each.core_ns) for each in slept] == [("busy", 110), ("sleeper", 20)]
+    assert slept[1].bound_speedup == pytest.approx(100_000 / (19_900 + 79_970))
+
+
 def serial_sections(path: Path, runs: Sequence[int]) -> list[Loss]:
     """Threads of a pool, one after another, alone on two cores."""
     begins = [sum(runs[:i]) for i in range(len(runs))]

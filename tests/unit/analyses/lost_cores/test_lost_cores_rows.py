@@ -12,6 +12,7 @@ from headway.analyses.lost_cores.grouping import (
     MOST_LONG,
     NAMED,
     LossRow,
+    long_calls_of,
     rows_of,
     wait_totals_of,
     waited_for,
@@ -110,6 +111,26 @@ def test_what_was_waited_for_long_has_a_row_though_next_to_nothing_was_lost_to_i
         (1, -1, 3, True),
         (2, 9, 0, False),
     ]
+
+
+def test_long_sleeps_of_threads_have_a_row_though_next_to_nothing_was_lost_to_them() -> None:
+    columns = (np.array([1, 1, 1]), np.array([-1, -1, -1]), np.array([3, 4, 5]), np.array([100_000.0, 4.0, 3.0]))
+    found = rows_of(*columns, 1_000_000, lambda _, thread: f"of {thread}", long_calls={(1, "of 4"), (2, "of 5")})
+    assert [(row.cause, row.threads, row.core_ns, row.is_rest) for row in found] == [
+        (1, (3,), 100_000, False),
+        (1, (4,), 4, False),
+        (1, (), 3, True),
+    ]
+
+
+def test_long_sleeps_are_those_of_all_threads_that_are_one_within_the_window() -> None:
+    thread = np.array([1, 2, 3, 1 << 40])
+    calls = {1: (thread, np.array([0, 0, 95, 0]), np.array([6, 5, 140, 9]))}
+    assert long_calls_of(calls, lambda _, one: "both" if one < 3 else one, (0, 100)) == {(1, "both")}, "11 of 100"
+    assert long_calls_of(calls, lambda _, one: one, (100, 200)) == {(1, 3)}
+    many = np.arange(20)
+    calls = {1: (many, np.zeros(20, np.int64), 50 + many)}
+    assert long_calls_of(calls, lambda _, one: one, (0, 100)) == {(1, one) for one in range(20 - MOST_LONG, 20)}
 
 
 def test_what_was_waited_for_long_is_told_by_the_time_of_all_threads_within_the_window() -> None:
