@@ -6,8 +6,8 @@ Method     the sweep charges core time to (cause, object, thread). Rows of one o
            numbers only, are one row, but for a straggler: one with as much of it as all the others together stands by itself.
            The largest get a place, evidence and a bound; the rest of a cause is one row without a place, so that the sums
            stay what they are. What was waited for long has a row however little it lost: where other processes have the
-           cores, next to nothing is lost to a lock, or a file, that holds all up. How long a loss was there is the union of the waits for
-           its object, whether or not cores were idle.
+           cores, next to nothing is lost to a lock, or a file, that holds all up. How long a loss was there is the union of the
+           waits for its object, whether or not cores were idle.
 Assumes    and errs as waits.pieces and gains.bounds do.
 """
 
