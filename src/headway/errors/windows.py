@@ -31,7 +31,8 @@ ROWS: tuple[Message, ...] = (
         "An estimate needs windows in six of ten groups, so six at least; marks, pieces of code that are rarely executed, which "
         "the thread passes in the windows and before them, of two kinds at least; and windows like the spells before them, by "
         "these marks. Threads that are too short for that are taken together. What windows counted is exact.",
-        "headway record --objects accesses -o NAME.headway -- CMD   (counts everything; or a longer run, or a shorter PERIOD)",
+        "headway record --objects accesses -o NAME.headway -- CMD   (counts everything; or a longer run; or a shorter PERIOD, "
+        "10s at least)",
     ),
     Message(
         "HW897",

@@ -55,8 +55,9 @@ def window_table(found: WindowAnswer, by: Grouping, top: int | None) -> Table:
     """Return the groups with the most accesses."""
     rows = tuple(_row(found, group, by) for group in found.groups[:top])
     more = f" ({len(rows)} of {len(found.groups)}: --all)" if rows and len(found.groups) > len(rows) else ""
+    how = "counted in windows" if found.unknown_share == 1 else "estimated"
     return Table(
-        f"Reads and writes by {by.replace('-', ' and ')}, estimated{more}", (*window_names(found, by), *_HEAD), rows
+        f"Reads and writes by {by.replace('-', ' and ')}, {how}{more}", (*window_names(found, by), *_HEAD), rows
     )
 
 
@@ -71,7 +72,7 @@ def _row(found: WindowAnswer, group: WindowGroup, by: Grouping) -> tuple[Cell, .
     statics = figures.static_reads.counted + figures.static_writes.counted
     return (
         *(names[column] for column in window_names(found, by)),
-        figures.of_objects.counted,
+        f"{figures.of_objects.counted:,}",
         *(_text(each) for each in kinds),
         f"{statics:,} counted" if statics else "-",
     )

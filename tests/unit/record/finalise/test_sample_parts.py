@@ -200,6 +200,15 @@ def test_samples_that_were_skipped_are_a_note_below_one_percent(skipped: int, to
     assert all((notice.level == NOTE) == (notice.id == "HW233") for notice in found)
 
 
+@pytest.mark.parametrize(("lost_from_ns", "ids"), [(None, []), (100, ["HW212"]), (101, [])])
+def test_samples_lost_after_the_end_of_the_recording_are_no_loss(lost_from_ns: int | None, ids: list[str]) -> None:
+    stacks: Any = None
+    file = SampleFile(FileSamples(), stacks, lost_from_ns=lost_from_ns)
+    threads: Any = SimpleNamespace(pid_of_agent=[7])
+    tables = SampleTables(threads, [{}], (0, 100), {"events": ["cpu"]}, {0: file})
+    assert [notice.id for notice in tables.notices()] == ids
+
+
 def test_frames_of_headway_are_left_out_and_depths_close_up() -> None:
     import pyarrow as pa
 

@@ -155,7 +155,7 @@ class SampleTables:
             if file.event_problem:
                 event = next((name for name in self.asked["events"] if name not in ("alloc", "wall")), "cpu")
                 found.append(Notice.of("HW216", pid=pid, event=event, reason=file.event_problem))
-            if file.lost_from_ns is not None:
+            if file.lost_from_ns is not None and file.lost_from_ns <= self.window[1]:  # not of what comes after the end
                 found.append(Notice.of("HW212", pid=pid, from_s=max(0, file.lost_from_ns - self.window[0]) / 1e9))
             if file.skipped:
                 few = "HW233" if file.skipped < FEW_SKIPPED * file.total else "HW213"
