@@ -180,7 +180,7 @@ def test_classes_that_another_agent_has_retransformed_count_as_before(classes: P
 
 def test_a_recording_that_ends_before_its_program_leaves_it_as_it_is(classes: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.headway"
-    asked = ("--mode", "agent", "--objects", "accesses", "--windows", "300ms/10s", "--duration", "2s")
+    asked = ("--mode", "agent", "--objects", "accesses", "--windows", "1s/10s", "--duration", "2s")
     done = headway("record", *asked, "-o", path, "--", JAVAS["jdk17"], "-cp", classes, "SteadyAccesses", "4", "steady")
     assert done.returncode == 0, done.stderr
     true = {line.split()[0]: int(line.split()[1]) for line in done.stdout.splitlines()}
@@ -188,6 +188,7 @@ def test_a_recording_that_ends_before_its_program_leaves_it_as_it_is(classes: Pa
     said = json.loads(headway("objects", path, "--json", "--by", "thread-class").stdout)
     assert said["accesses"] is None
     rows = [each for each in said["windows"]["groups"] if each["class"] == "SteadyAccesses$Work"]
+    assert rows
     for row in rows:
         write = row["tuple"]["write"]
         assert write["counted"] < true[row["thread"]]
