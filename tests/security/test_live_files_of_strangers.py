@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.record.agent.attach import attach
 from headway.record.live import live_locks
 from support.drivers.hostile_jvm import fake_jvm
 from support.drivers.ordinary_user import OrdinaryUser
@@ -51,7 +52,7 @@ def test_what_is_in_the_place_of_an_agents_files_is_a_message_and_leads_root_now
     monkeypatch.setattr(live_locks, "_TABLE_LIMIT_S", 1.0)
     # A fake JVM on a busy machine may be late; that it is, is another message.
     monkeypatch.setattr(live_locks, "_MAP_LIMIT_S", 60.0)
-    monkeypatch.setattr(live_locks, "attach", functools.partial(live_locks.attach, timeout_s=60.0))
+    monkeypatch.setattr(live_locks, "attach", functools.partial(attach, timeout_s=60.0))
     output = tmp_path / "out"
     output.mkdir()
     monkeypatch.chdir(output)

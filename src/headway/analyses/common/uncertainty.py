@@ -2,9 +2,9 @@
 
 Question   how far the mean of further runs may be from the mean of these; how far a share of all from that of a sample.
 Method     shares: Wilson's interval. Means: percentile bootstrap of the mean (runs resampled with replacement), stretched about
-           the mean so that it keeps its level for few runs: by t(n-1) / z for the unknown spread and sqrt(n / (n-1)) for the bootstrap's narrowness
-           (Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 2015, "expanded
-           percentile interval", applied to the width). The seed is fixed: the same runs give the same interval.
+           the mean so that it keeps its level for few runs: by t(n-1) / z for the unknown spread and sqrt(n / (n-1)) for
+           the bootstrap's narrowness (Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician
+           2015, "expanded percentile interval", applied to the width). The seed is fixed: the same runs give the same interval.
 Assumes    runs are independent and alike (same machine, same load).
 Wrong when runs drift (a machine that heats up); with 2 runs the interval is honest, hence wide: 13 times their half range.
 """
