@@ -72,7 +72,7 @@ def _row(found: WindowAnswer, group: WindowGroup, by: Grouping) -> tuple[Cell, .
     statics = figures.static_reads.counted + figures.static_writes.counted
     return (
         *(names[column] for column in window_names(found, by)),
-        f"{figures.of_objects.counted:,}",
+        figures.of_objects.counted,
         *(_text(each) for each in kinds),
         f"{statics:,} counted" if statics else "-",
     )
