@@ -30,7 +30,10 @@ clockid_t cpu_clock_of_this_thread() {
 }
 
 // Of what is not negative. std::llround is in libm, which the agent does without: it needs no library but libc.
-int64_t rounded(double value) { return static_cast<int64_t>(value + 0.5); }
+int64_t rounded(double value) {
+  const auto whole = static_cast<int64_t>(value);
+  return value - static_cast<double>(whole) < 0.5 ? whole : whole + 1;
+}
 
 uint64_t read(const uint64_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
