@@ -37,6 +37,7 @@ from headway.analyses.lost_cores.gains.bounds import (
 from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
 from headway.analyses.lost_cores.gains.replay import saved_ns
+from headway.analyses.lost_cores.gains.polling_sleeps import PollingSleeps
 from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.lost_cores.grouping import (
     LossRow,
@@ -49,7 +50,7 @@ from headway.analyses.lost_cores.grouping import (
 from headway.analyses.lost_cores.likely_gains import LikelyGains
 from headway.analyses.lost_cores.places import Places
 from headway.analyses.lost_cores.ranking import ranked
-from headway.analyses.lost_cores.text import refused_gain_text
+from headway.analyses.lost_cores.text import SMALL_GAIN, polling_text, refused_gain_text
 from headway.analyses.lost_cores.types import IdleThreads, Loss, Place
 from headway.analyses.waits.classification.roles import OUTSIDE
 from headway.analyses.waits.resources import of_phaser
@@ -91,6 +92,7 @@ class Losses:
         self.gains = LikelyGains(recording, self.evidence, self.times, self.phases, span)
         self.predicted = predicted
         self.doubts = Doubts(recording, waits)
+        self.polls = PollingSleeps(recording, self.places, self.times)
 
     def of(
         self,
@@ -110,6 +112,8 @@ class Losses:
         inputs = dataclasses.replace(inputs, placing_ns=placing_ns, started_ns=self._started(rows, window))
         idle_ns = sum(int(each.by_cause[NAMES.index(causes.IDLE)]) for each in segments)
         limits = self._bounds(rows, window, inputs)
+        if is_whole:
+            self._limit_polls(rows, window, inputs, limits)
         gains = self.gains.of(rows, window, inputs, idle_ns)
         found: list[tuple[float, LossRow, Loss]] = []
         for number, (row, limit, gain) in enumerate(zip(rows, limits, gains, strict=True)):
@@ -131,6 +135,18 @@ class Losses:
             else loss
             for rank, (saved, row, loss) in enumerate(ordered)
         )
+
+    def _limit_polls(
+        self, rows: Sequence[LossRow], window: tuple[int, int], inputs: BoundInputs, limits: list[float | None]
+    ) -> None:
+        """Replace the bounds of threads that sleep until others are done: without sleep they would wait for these, too."""
+        for number, row in enumerate(rows):
+            most = limits[number]
+            if most is None or most < 1 + SMALL_GAIN:
+                continue
+            late_ns = self.polls.overslept_ns(row, window)
+            if late_ns is not None:
+                limits[number] = min(most, inputs.wall_ns / max(inputs.wall_ns - late_ns, inputs.wall_ns / UNBOUNDED))
 
     def rows(
         self,
@@ -190,6 +206,10 @@ class Losses:
         unknown = (UNKNOWN_GAIN,) if self.gains.hangs_on_clients(row, window) else ()
         if loss.unknown_gain is not None:
             unknown = (refused_gain_text(loss.unknown_gain.id),)
+        late_ns = self.polls.overslept_ns(row, window)
+        if late_ns is not None:
+            text = (polling_text(late_ns), *text)
+            figures = {**(figures or {}), "overslept_ns": late_ns}
         return dataclasses.replace(loss, evidence=(*map(doubt_text, loss.doubts), *unknown, *text), figures=figures)
 
     def idle(self) -> tuple[IdleThreads, ...]:

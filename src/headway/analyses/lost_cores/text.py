@@ -57,6 +57,14 @@ def interval_text(loss: Loss) -> str:
     return f"Without it the run would be {low} to {high} times as fast, by a replay of it" if low != high else ""
 
 
+def polling_text(late_ns: int) -> str:
+    """Return that a thread sleeps until others are done, and for how long it slept after that in all."""
+    return (
+        "It sleeps in a loop until other threads are done, and so waits for them; a join would have noticed"
+        f" {duration(late_ns)} earlier in all, which is the most that is gained without sleep"
+    )
+
+
 def refused_gain_text(reason: str) -> str:
     """Return that nothing is known of a gain, as the replay of the run is refused for a reason (the id of a message)."""
     return f"How much faster it would be is not known: the replay of the run is refused ({reason})"

@@ -1,0 +1,134 @@
+"""Detects threads that sleep in a loop until other threads are done, and measures by how much they slept too long.
+
+Question   does `while (!done) Thread.sleep(10)` cost anything, or does it wait for others, as a join would?
+Method     by what others do. A thread polls if it does hardly anything between its sleeps, other threads are at work when nearly
+           each of its sleeps begins, and it doesn't sleep on once none of them is. Without such sleeps it would go on as soon as
+           the last of the others has stopped: what it slept after that is the gain, at most.
+Assumes    the end of the program waits for what the others do.
+Wrong when these are at work nearly always, for nobody, and all stop now and then: then more may be gained.
+Bounded    by MOST_WATCHED other threads, those that ran longest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.common import causes
+from headway.analyses.common.columns import distinct
+from headway.analyses.lost_cores.cause_kinds import NAMES
+from headway.model.kinds import PROGRAM
+from headway.store.sql import literal, woken_ns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
+    from headway.analyses.lost_cores.grouping import LossRow
+    from headway.analyses.lost_cores.places import Places
+    from headway.store import Recording
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+MOST_WATCHED = 32
+WORK_BETWEEN = 0.25
+"""A thread that runs longer between its sleeps, as a part of them, does more than look."""
+LEAST_LOOKS = 3
+"""So often a thread has to sleep again while others work before that tells anything."""
+HARDLY = 0.1
+"""Part of the sleeps that may begin while nobody else works: others stop for a moment without being done."""
+ENDS = 0.5
+"""Part of the looks at which nobody else works that have to come before something else than such a sleep."""
+
+
+class PollingSleeps:
+    """Tells of losses to sleep by how much threads overslept that slept until others were done; each is looked at once."""
+
+    def __init__(self, recording: Recording, places: Places, times: KernelTimes) -> None:
+        """Nothing is loaded until it is needed."""
+        self._recording = recording
+        self._places = places
+        self._times = times
+        self._found: dict[tuple[int, tuple[int, ...], tuple[int, int]], int | None] = {}
+
+    def overslept_ns(self, row: LossRow, window: tuple[int, int]) -> int | None:
+        """Return for how long the sleeps of a loss went on after others were done; None where it is no such loss."""
+        if NAMES[row.cause] != causes.SLEEP or row.is_rest:
+            return None
+        which = (row.key, tuple(row.threads) if row.key < 0 else (), window)
+        if which not in self._found:
+            if row.key < 0:
+                thread, start, end = self._times.calls(causes.SLEEP, row.threads)
+            else:
+                thread, start, end = self._places.waits_for(causes.SLEEP, row.key, window)
+            inside = (start < window[1]) & (end > window[0])
+            self._found[which] = slept_too_long_ns(self._recording, thread[inside], start[inside], end[inside])
+        return self._found[which]
+
+
+def slept_too_long_ns(recording: Recording, thread: Ints, start: Ints, end: Ints) -> int | None:
+    """Return for how long the sleeps of a thread (ns from the recording's start) went on after others had stopped; None: it is
+    not known to poll, as where several threads sleep so.
+    """
+    if len(start) <= LEAST_LOOKS or len(distinct(thread)) != 1 or not recording.has("slice"):
+        return None
+    order, origin = np.argsort(start, kind="stable"), recording.window_ns[0]
+    start, end, one = start[order] + origin, end[order] + origin, int(thread[0])
+    looked_ns, worked_ns = _looks(recording, one, start, end)
+    if worked_ns > WORK_BETWEEN * int((end - start).sum()):
+        return None
+    is_active, stopped_ns = _others_at(recording, one, np.concatenate([start, looked_ns]))
+    (at_start, at_look), stopped_ns = np.split(is_active, 2), stopped_ns[len(start) :]
+    slept_on = ~at_look & np.append(~at_start[1:], False)
+    done = int(np.count_nonzero(~at_look))
+    is_poll = (
+        done > 0
+        and np.count_nonzero(at_look) >= LEAST_LOOKS
+        and np.count_nonzero(~at_start) <= HARDLY * len(start)
+        and np.count_nonzero(slept_on) <= (1 - ENDS) * done
+    )
+    return int(np.maximum(end - np.maximum(stopped_ns, start), 0)[~at_look].sum()) if is_poll else None
+
+
+def _looks(recording: Recording, thread: int, start: Ints, end: Ints) -> tuple[Ints, int]:
+    """Return when a thread looked: when it ran again after each of its sleeps; and how long it ran between them in all."""
+    rows = recording.query(
+        "SELECT start_ns, running_ns FROM slice WHERE thread_id = $1 ORDER BY start_ns", (thread,)
+    ).fetchnumpy()
+    began, ran = (np.asarray(rows[name], np.int64) for name in ("start_ns", "running_ns"))
+    at, sums = np.searchsorted(began, end), np.append(0, np.cumsum(ran))
+    looked_ns = np.append(began, end[-1])[at]
+    until = np.searchsorted(began, start[1:])
+    return np.maximum(looked_ns, end), int(np.maximum(sums[until] - sums[at[:-1]], 0).sum())
+
+
+def _others_at(recording: Recording, thread: int, ns: Ints) -> tuple[Bools, Ints]:
+    """Return by instant whether any other thread of the program was at work then, and if not, when the last one stopped."""
+    is_active, stopped_ns = np.zeros(len(ns), bool), np.zeros(len(ns), np.int64)
+    kinds = ", ".join(literal(str(each)) for each in PROGRAM)
+    others = recording.query(
+        "SELECT s.thread_id FROM slice s JOIN thread t USING (thread_id)"
+        f" WHERE t.kind IN ({kinds}) AND s.thread_id != $1 GROUP BY 1 ORDER BY SUM(s.running_ns) DESC LIMIT {MOST_WATCHED}",
+        (thread,),
+    ).fetchall()
+    for (other,) in others:
+        woken, until = _active(recording, other)
+        at = np.searchsorted(woken, ns, side="right") - 1
+        stop = np.append(until, 0)[at]  # before its first time at work it stopped at no time
+        is_active |= stop > ns
+        stopped_ns = np.maximum(stopped_ns, stop)
+    return is_active, stopped_ns
+
+
+def _active(recording: Recording, thread: int) -> tuple[Ints, Ints]:
+    """Return the times from which, and up to which, a thread ran or was ready to run without a wait between."""
+    rows = recording.query(
+        f"SELECT {woken_ns()} AS woken, start_ns + running_ns AS until, COALESCE(blocked_ns, 0) AS blocked FROM slice"
+        " WHERE thread_id = $1 ORDER BY start_ns",
+        (thread,),
+    ).fetchnumpy()
+    woken, until, blocked = (np.asarray(rows[name], np.int64) for name in ("woken", "until", "blocked"))
+    first = np.flatnonzero((blocked > 0) | (np.arange(len(woken)) == 0))
+    return woken[first], until[np.append(first[1:] - 1, len(woken) - 1)] if len(woken) else until
