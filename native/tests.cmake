@@ -1,5 +1,5 @@
 # Tests of a native part without Python, meant to run plain and under ASan/UBSan:
-#   headway_tests(decode by_id random_spool)   -> decode_by_id_test of by_id_test.cpp, linked with headway_decode, and so on
+#   headway_tests(decode_reading by_id)   -> decode_reading_by_id_test of by_id_test.cpp, linked with headway_decode_reading
 # Beside them fuzz.cpp, where there is one: a test over the same few hundred inputs each time (testing/fuzz_inputs.cpp), or, with clang and
 # HEADWAY_SANITIZE=fuzzer-no-link,..., a libFuzzer target:
 #   cmake -B build/fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DHEADWAY_TESTS=ON -DHEADWAY_PYTHON=OFF \

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "decode/slices.h"
+#include "decode/slices/slices.h"
 
 namespace headway {
 namespace {

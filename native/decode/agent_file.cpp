@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "decode/record_reader.h"
+#include "decode/reading/record_reader.h"
 
 namespace headway {
 namespace {

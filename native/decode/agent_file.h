@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "decode/access_records.h"
-#include "decode/allocation_records.h"
-#include "decode/line_records.h"
-#include "decode/lock_records.h"
-#include "decode/node_records.h"
-#include "decode/record_room.h"
+#include "decode/lock_records/lock_records.h"
+#include "decode/objects/access_records.h"
+#include "decode/objects/allocation_records.h"
+#include "decode/objects/line_records.h"
+#include "decode/objects/node_records.h"
+#include "decode/reading/record_room.h"
 #include "wire/records.h"
 
 namespace headway {

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "decode/agent_file.h"
-#include "decode/cpu_gaps.h"
-#include "decode/deferred_transitions.h"
-#include "decode/lifecycle.h"
-#include "decode/lock_rows.h"
-#include "decode/merge.h"
-#include "decode/parallelism_integrator.h"
-#include "decode/slice_counts.h"
-#include "decode/slices.h"
-#include "decode/thread_state_machine.h"
+#include "decode/lock_tables/lock_rows.h"
+#include "decode/parallelism/deferred_transitions.h"
+#include "decode/parallelism/parallelism_integrator.h"
+#include "decode/scheduling/cpu_gaps.h"
+#include "decode/scheduling/merge.h"
+#include "decode/scheduling/slice_counts.h"
+#include "decode/scheduling/thread_state_machine.h"
+#include "decode/slices/slices.h"
+#include "decode/threads/lifecycle.h"
 
 namespace headway {
 

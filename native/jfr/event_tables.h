@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode/text_pool.h"
+#include "decode/reading/text_pool.h"
 #include "jfr/resolved_constants.h"
 
 namespace headway::jfr {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode/text_pool.h"
+#include "decode/reading/text_pool.h"
 #include "jfr/text_budget.h"
 
 namespace headway::jfr {

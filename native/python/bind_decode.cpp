@@ -16,7 +16,7 @@
 #include "bindings.h"
 #include "columns.h"
 #include "decode/decoder.h"
-#include "decode/reverse_parallelism.h"
+#include "decode/parallelism/reverse_parallelism.h"
 
 namespace nb = nanobind;
 

@@ -13,8 +13,8 @@
 
 #include "bindings.h"
 #include "columns.h"
-#include "decode/live_records.h"
-#include "decode/lock_rows.h"
+#include "decode/lock_records/live_records.h"
+#include "decode/lock_tables/lock_rows.h"
 
 namespace nb = nanobind;
 
@@ -213,8 +213,9 @@ nb::list live_frames(const LiveRecords& records, uint32_t stack_id) {
 }  // namespace
 
 void bind_locks(nb::module_& m) {
-  nb::class_<LiveRecords>(m, "LiveRecords",
-                          "What an agent's file says of the rows of its live table; native/decode/live_records.h.")
+  nb::class_<LiveRecords>(
+      m, "LiveRecords",
+      "What an agent's file says of the rows of its live table; native/decode/lock_records/live_records.h.")
       .def(nb::init<>())
       .def("read", &read_live, nb::arg("fd"), nb::arg("pid"), "Read on; False: not the file of JVM `pid`.")
       .def("knows", &LiveRecords::knows, nb::arg("blocker_id"), nb::arg("stack_id"), "Whether both have been read.")
@@ -222,8 +223,8 @@ void bind_locks(nb::module_& m) {
       .def("java_version", &live_java_version, "The JVM's java.version as bytes, b'' while it is not known.")
       .def("first_thread", &live_thread, nb::arg("blocker_id"), nb::arg("java_id"), "The name as bytes, or None.")
       .def("frames", &live_frames, nb::arg("stack_id"), "(class, method, line), innermost first, names as bytes.");
-  nb::class_<Locks>(m, "Locks",
-                    "The tables of locks of a spool; see native/decode/lock_rows.h. Made by Decoder.locks().")
+  nb::class_<Locks>(
+      m, "Locks", "The tables of locks of a spool; see native/decode/lock_tables/lock_rows.h. Made by Decoder.locks().")
       .def("files", &files, "What is known of each agent's records and table, in the order of Decoder.agents().")
       .def(
           "begin", &begin, nb::arg("jvms"), nb::arg("java_of_thread"), nb::arg("own"), nb::arg("start_ns"),

@@ -342,7 +342,7 @@ class ReplayTimeline:
 
 class LiveRecords:
     """
-    What an agent's file says of the rows of its live table; native/decode/live_records.h.
+    What an agent's file says of the rows of its live table; native/decode/lock_records/live_records.h.
     """
 
     def __init__(self) -> None: ...
@@ -367,7 +367,7 @@ class LiveRecords:
 
 class Locks:
     """
-    The tables of locks of a spool; see native/decode/lock_rows.h. Made by Decoder.locks().
+    The tables of locks of a spool; see native/decode/lock_tables/lock_rows.h. Made by Decoder.locks().
     """
 
     def files(self) -> list[Any]:

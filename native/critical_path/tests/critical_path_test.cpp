@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "decode/slices.h"
+#include "decode/slices/slices.h"
 #include "testing/check.h"
 
 namespace headway {

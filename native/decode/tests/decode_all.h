@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decode/decoder.h"
-#include "decode/reverse_parallelism.h"
+#include "decode/parallelism/reverse_parallelism.h"
 #include "decode/tests/locks_all.h"
 #include "testing/check.h"
 

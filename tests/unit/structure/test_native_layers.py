@@ -96,8 +96,16 @@ def compiler_of(source: str) -> list[str]:
         ("agent/hooks/jdk_hooks.cpp", "agent/hooks/jdk_hooks.h", "agent/waits/blockers.h"),
         ("agent/hooks/jdk_hooks.cpp", "agent/state/state.h", "agent/causal/blocking/blocking.h"),
         ("agent/causal/ledger/ledger.cpp", "agent/causal/ledger/ledger.h", "agent/state/state.h"),
-        ("decode/merge.cpp", "decode/merge.h", "kernel/ring_reader.h"),
-        ("lost_cores/changes.cpp", "lost_cores/changes.h", "decode/slices.h"),
+        ("decode/scheduling/merge.cpp", "decode/scheduling/merge.h", "kernel/ring_reader.h"),
+        (
+            "decode/lock_records/lock_records.cpp",
+            "decode/lock_records/lock_records.h",
+            "decode/lock_tables/lock_rows.h",
+        ),
+        ("decode/objects/line_records.cpp", "decode/objects/line_records.h", "decode/threads/lifecycle.h"),
+        ("critical_path/critical_path.cpp", "critical_path/critical_path.h", "decode/decoder.h"),
+        ("jfr/interning.cpp", "jfr/interning.h", "decode/decoder.h"),
+        ("lost_cores/changes.cpp", "lost_cores/changes.h", "decode/slices/slices.h"),
     ],
 )
 def test_an_include_of_what_a_folder_may_not_use_does_not_compile(

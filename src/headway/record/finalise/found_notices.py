@@ -11,7 +11,7 @@ from headway.errors import Notice
 from headway.store.directory import without_descriptors
 
 _LEFT_OUT_THREADS = "births"
-"""The source of such a loss: threads beyond those that a recording may have (native/decode/lifecycle.h)."""
+"""The source of such a loss: threads beyond those that a recording may have (native/decode/threads/lifecycle.h)."""
 _LOST_OF_A_SPOOL = "names of threads, phases, locks and facts of its JVM are lost or end there"
 
 

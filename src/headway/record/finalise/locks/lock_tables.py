@@ -5,7 +5,7 @@ come in batches in order of their start, so memory stays far below the size of t
 
 Where an unpark was seen, it is the waker. Else (monitors, Object.wait, interrupts) it is the thread that woke the waiter
 last, by the kernel's records; there are none in the modes perf-switch and agent. Holds of monitors come from the same
-wakings: native/decode/kernel_wakers.h says which are seen.
+wakings: native/decode/lock_tables/kernel_wakers.h says which are seen.
 """
 
 from __future__ import annotations
