@@ -170,7 +170,7 @@ ROWS: tuple[Message, ...] = (
         "sleeps whose places are not known",
         "{path} does not have the place of any sleep",
         "The kernel knows that a thread sleeps; where in the program that is, samples of wall time tell, and of waits with a "
-        "time limit recorded locks.",
+        "time limit recorded locks. All sleeps of a thread go by its name without them.",
         "headway record --sample wall:5ms -o NAME.headway -- CMD",
     ),
     Message(
@@ -185,7 +185,8 @@ ROWS: tuple[Message, ...] = (
         "HW852",
         "no sleep at such a place",
         "{path}: {pattern} matches no place at which threads slept; there are: {places}",
-        "A place is the line of the program that sleeps, as com.acme.Poller.run:42; a pattern may match a part of it.",
+        "A place is the line of the program that sleeps, as com.acme.Poller.run:42; a pattern may match a part of it, or "
+        "else of the name of a thread, whose sleeps are all meant then.",
         "headway whatif {path} --no-sleep 'PLACE=SECONDS'",
     ),
     Message(

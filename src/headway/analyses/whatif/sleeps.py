@@ -4,7 +4,8 @@ Question   which sleeps does `--no-sleep REGEX=SECONDS` mean?
 Method     a sleep is a wait until a time that no thread ended. Its place is the line, as `headway locks` names it, at which the
            JVM reported a wait then (recorded locks: Object.wait and parkNanos with a time limit), or that of a sample of the
            thread's wall time taken during it. What a sample cut in two is one sleep (native/replay/run_steps.h). One that ran
-           so late after a sample that its sleep may have been over is unsure: part of a sleep, one, or several.
+           so late after a sample that its sleep may have been over is unsure: part of a sleep, one, or several. A pattern that
+           matches no place means the threads whose names it matches, as `headway why` names them: all of their sleeps.
 Assumes    the program sleeps as often as it did. The kernel ends a sleep up to SLACK_NS late (prctl, PR_SET_TIMERSLACK).
 Wrong when the program looks for something in between: then it sleeps more often, the shorter each is.
 """
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import places_of
+from headway.analyses.common.columns import distinct, places_of
 from headway.analyses.common.patterns import in_time
 from headway.analyses.common.units import percent
 from headway.analyses.waits.classification.roles import IS_IDLE
@@ -52,14 +53,24 @@ _ASLEEP = "event = 'wall' AND state IS DISTINCT FROM 'running' AND thread_id IS 
 
 @dataclass(frozen=True, eq=False)
 class Sleeps:
-    """The sleeps of a run by their steps. `place`: an index into `places`, -1 unknown; `virtual`: where virtual threads slept."""
+    """The sleeps of a run by their steps. `place`: an index into `places`, -1 unknown; `virtual`: where virtual threads slept.
+
+    `names`: of the threads that slept, by the number in `thread`.
+    """
 
     step: Ints
+    thread: Ints
+    names: Mapping[int, str]
     length_ns: Ints
     place: Ints
     places: tuple[str, ...]
     virtual: frozenset[str]
     is_unsure: Bools
+
+    def text(self, row: int) -> str:
+        """Return the place of a sleep, or its thread."""
+        place = int(self.place[row])
+        return self.places[place] if place >= 0 else self.names[int(self.thread[row])]
 
     @property
     def is_unknown(self) -> Bools:
@@ -89,27 +100,30 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
     (changed twice).
     """
     sleeps = _sleeps(recording, steps)
-    if not sleeps.places:
-        raise HeadwayError("HW850", path=recording.path)
-    asked = np.full(len(sleeps.places), -1, np.int64)
-    by: dict[int, str] = {}
-    for each in changes:
-        for place in _matching(recording, sleeps, each):
-            if place in by:
-                raise HeadwayError("HW854", place=sleeps.places[place], one=by[place], other=each.text)
-            by[place], asked[place] = each.text, round(each.seconds * 1e9)
-    share = int(sleeps.length_ns[sleeps.is_unknown].sum()) / max(int(sleeps.length_ns.sum()), 1)
+    asked = np.full(len(sleeps.step), -1, np.int64)
+    by = np.full(len(sleeps.step), -1, np.int64)
+    at_places_ns = -1
+    for number, each in enumerate(changes):
+        found, is_by_place = _matching(recording, sleeps, each)
+        twice = found & (by >= 0)
+        if twice.any():
+            first = int(np.flatnonzero(twice)[0])
+            one = changes[int(by[first])].text
+            raise HeadwayError("HW854", place=sleeps.text(first), one=one, other=each.text)
+        by[found], asked[found] = number, round(each.seconds * 1e9)
+        at_places_ns = max(at_places_ns, round(each.seconds * 1e9)) if is_by_place else at_places_ns
+    may_be_meant = sleeps.is_unknown & (asked < 0) & (at_places_ns >= 0)
+    share = int(sleeps.length_ns[may_be_meant].sum()) / max(int(sleeps.length_ns.sum()), 1)
     if share > MOST_WITHOUT_PLACE:
         raise HeadwayError("HW851", path=recording.path, share=percent(share), limit=percent(MOST_WITHOUT_PLACE))
-    ns = np.where(sleeps.is_unknown, -1, asked[sleeps.place])
-    with_change = np.flatnonzero(ns >= 0)
+    with_change = np.flatnonzero(asked >= 0)
     return ChangedSleeps(
         sleeps.step[with_change],
-        ns[with_change],
+        asked[with_change],
         sleeps.length_ns[with_change],
         sleeps.is_unsure[with_change],
-        sleeps.step[sleeps.is_unknown],
-        int(asked.max()),
+        sleeps.step[may_be_meant],
+        max(at_places_ns, 0),
     )
 
 
@@ -148,18 +162,23 @@ def _by_place(sleeps: Sleeps) -> Floats:
     return np.bincount(sleeps.place[known], sleeps.length_ns[known], len(sleeps.places)).astype(np.float64)
 
 
-def _matching(recording: Recording, sleeps: Sleeps, change: SleepChange) -> list[int]:
-    """Return the places that a change means."""
+def _matching(recording: Recording, sleeps: Sleeps, change: SleepChange) -> tuple[Bools, bool]:
+    """Return which sleeps a change means, and whether by their places; else it is by their threads."""
     with in_time(change.place.pattern, recording.path):
         found = [i for i, text in enumerate(sleeps.places) if change.place.search(text)]
         virtual = [text for text in sleeps.virtual if change.place.search(text)]
+        threads = [thread for thread, name in sleeps.names.items() if change.place.search(name)]
     if virtual:
         raise HeadwayError("HW853", path=recording.path, place=min(virtual))
-    if not found:
-        there = [sleeps.places[i] for i in np.argsort(-_by_place(sleeps), kind="stable").tolist()]
-        near = nearest_first(change.place.pattern, there, _MOST_NAMES)
-        raise HeadwayError("HW852", path=recording.path, pattern=change.place.pattern, places=", ".join(near))
-    return found
+    if found:
+        return np.isin(sleeps.place, found), True
+    if threads:
+        return np.isin(sleeps.thread, threads), False
+    if not sleeps.places:
+        raise HeadwayError("HW850", path=recording.path)
+    there = [sleeps.places[i] for i in np.argsort(-_by_place(sleeps), kind="stable").tolist()]
+    near = nearest_first(change.place.pattern, there, _MOST_NAMES)
+    raise HeadwayError("HW852", path=recording.path, pattern=change.place.pattern, places=", ".join(near))
 
 
 class _Places:
@@ -183,8 +202,22 @@ def _sleeps(recording: Recording, steps: Mapping[str, Ints]) -> Sleeps:
         _find_in_samples(recording, columns, place, places)
     length_ns = columns["woken_ns"] - columns["begin_ns"]
     return Sleeps(
-        columns["step"], length_ns, place, tuple(places.number), frozenset(virtual), columns["is_unsure"].astype(bool)
+        columns["step"],
+        columns["thread"],
+        _names(recording, columns["thread"]),
+        length_ns,
+        place,
+        tuple(places.number),
+        frozenset(virtual),
+        columns["is_unsure"].astype(bool),
     )
+
+
+def _names(recording: Recording, thread: Ints) -> Mapping[int, str]:
+    """Return the names of the threads that slept."""
+    slept = set(distinct(thread).tolist())
+    rows = recording.query("SELECT thread_id, name FROM thread").fetchall()
+    return {one: name or "" for one, name in rows if one in slept}
 
 
 def _find_in_blocks(

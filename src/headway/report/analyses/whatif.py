@@ -191,7 +191,7 @@ def _of_the_program() -> tuple[click.Option, ...]:
             multiple=True,
             type=SleepType(),
             metavar="REGEX=SECONDS",
-            help="Sleeps whose place (Class.method:line) matches last so long. Needs --sample wall recorded.",
+            help="Sleeps whose place (Class.method:line; needs --sample wall) or else thread matches last so long.",
         ),
         click.Option(
             ["--faster"],
