@@ -36,6 +36,7 @@ help:  ## list the commands
 # Beside each other: while packages come over the network, the native parts are compiled.
 setup: system  ## install what is missing, build everything, put headway in .venv
 	@$(MAKE) -j $(words native web java jdk21) build
+	@[ -z "$(filter setup,$(MAKECMDGOALS))" ] || echo "setup: done. Next: $(VENV)/bin/headway doctor, then $(VENV)/bin/headway run -- java -jar app.jar"
 
 system:
 	@scripts/install-system-packages.sh

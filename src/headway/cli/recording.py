@@ -232,9 +232,12 @@ def _objects(options: dict[str, Any], pid: int | None) -> ObjectOptions | None:
         raise click.UsageError("--objects needs the agent: leave out --no-agent")
     try:
         found = parse_objects(options["objects"], scope, owner)
-        found = found if windows is None else with_windows(found, windows)
     except ValueError as error:
         raise click.UsageError(f"--objects {error}") from None
+    try:
+        found = found if windows is None else with_windows(found, windows)
+    except ValueError as error:  # it begins with the option
+        raise click.UsageError(str(error)) from None
     if found.accesses and pid is not None:
         raise click.UsageError("--objects accesses counts from a JVM's start on: give -- CMD in place of --pid")
     return found

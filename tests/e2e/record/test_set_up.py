@@ -162,7 +162,9 @@ def test_the_demo_records_a_real_program_and_says_where_its_report_is() -> None:
 def test_a_set_up_that_has_nothing_to_do_changes_nothing() -> None:
     first = subprocess.run(["make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True)
     again = subprocess.run(["make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert again.stdout == "", f"the first said {first.stdout!r}, the second {again.stdout!r}"
+    done = "setup: done. Next: .venv/bin/headway doctor, then .venv/bin/headway run -- java -jar app.jar\n"
+    assert first.stdout.endswith(done), "it says what one has, and what to run"
+    assert again.stdout == done, f"the first said {first.stdout!r}, the second {again.stdout!r}"
 
 
 def test_without_root_set_up_prints_the_one_command_that_installs_what_is_missing(tmp_path: Path) -> None:

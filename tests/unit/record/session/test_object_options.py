@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
+from headway.cli.recording import _objects
 from headway.record.request.jvm_options import agent_options
 from headway.record.request.objects import ObjectOptions, parse
 
@@ -99,3 +101,19 @@ def test_other_rules_of_owners_are_refused_with_those_that_there_are(rules: str)
         parse("accesses", owner=rules)
     with pytest.raises(ValueError, match="--owner is about accesses"):
         parse("allocations", owner=rules)
+
+
+@pytest.mark.parametrize(
+    ("objects", "windows", "says"),
+    [
+        ("accesses", "300", "--windows '300': write how long"),
+        ("allocations", "300ms/60s", "--windows is about accesses"),
+        ("nonsense", None, "--objects "),
+        (None, "300ms/60s", "--windows is about accesses"),
+    ],
+)
+def test_wrong_usage_names_the_option_that_is_wrong(objects: str | None, windows: str | None, says: str) -> None:
+    asked = {"objects": objects, "windows": windows, "object_scope": (), "owner": None, "no_agent": False}
+    with pytest.raises(click.UsageError) as refused:
+        _objects(asked, None)
+    assert refused.value.message.startswith(says)
