@@ -287,6 +287,17 @@ std::vector<AccessWindows::Counting> AccessCounters::all_counting() const noexce
   return found;
 }
 
+std::vector<uint8_t> AccessCounters::switches() noexcept {
+  const std::lock_guard locked(mutex_);
+  const std::span<const uint8_t> all = windows_.switches();
+  return {all.begin(), all.end()};
+}
+
+void AccessCounters::open_window() noexcept {
+  const std::lock_guard locked(mutex_);
+  windows_.open_window();
+}
+
 void AccessCounters::look_before_window() noexcept {
   const std::lock_guard locked(mutex_);
   windows_.look(all_counting());

@@ -53,11 +53,11 @@ class AccessCounters {
   // Counts in windows (access_windows.h), the first of which is open from now on; not with owners. Once, behind start().
   void start_windows() noexcept;
   bool has_windows() const noexcept { return windows_.is_on(); }
-  // Only by the thread that begins and ends windows.
-  std::span<const uint8_t> switches() const noexcept { return windows_.switches(); }
+  // A byte for each counter, as they are now.
+  std::vector<uint8_t> switches() noexcept;
   uint32_t windows() const noexcept { return windows_.windows(); }
   void look_before_window() noexcept;
-  void open_window() noexcept { windows_.open_window(); }
+  void open_window() noexcept;
   void begin_window() noexcept;
   void end_window() noexcept;
   // Nothing is counted any more.

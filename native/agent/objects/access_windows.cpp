@@ -107,6 +107,7 @@ void AccessWindows::choose_marks() noexcept {
 }
 
 void AccessWindows::look(std::span<const Counting> all) noexcept {
+  if (is_over_) return;
   for (const Counting& each : all) {
     for (const uint32_t mark : marks_) each.thread->spell()[mark] = read(&each.block[mark]);
     each.thread->cpu_to_spell_ns_ = each.thread->cpu_since_edge();
@@ -181,12 +182,17 @@ void AccessWindows::add_spell(WindowedThread& thread, size_t in_use) noexcept {
 }
 
 void AccessWindows::begin_window(std::span<const Counting> all, size_t in_use) noexcept {
-  if (is_open_) return;
+  if (is_open_ || is_over_) return;
   for (const Counting& each : all) take_gap(each, in_use);
   is_open_ = true;
 }
 
+void AccessWindows::open_window() noexcept {
+  if (!is_over_) switch_all(true);
+}
+
 void AccessWindows::end_window(std::span<const Counting> all, size_t in_use) noexcept {
+  if (is_over_) return;
   if (is_open_) {
     for (const Counting& each : all) take_window(each, in_use);
     is_open_ = false;
@@ -195,6 +201,11 @@ void AccessWindows::end_window(std::span<const Counting> all, size_t in_use) noe
   }
   switch_all(false);  // also after a window that could not be opened: its switches are on
   for (const uint32_t mark : marks_) switches_[mark] = kOn;
+}
+
+void AccessWindows::end() noexcept {
+  is_over_ = true;
+  switch_all(false);
 }
 
 void AccessWindows::end_thread(const Counting& counting, size_t in_use) noexcept {

@@ -100,7 +100,7 @@ class AccessWindows {
   static constexpr uint8_t kOn = 1, kOff = 2;
   // A window's length from now a window begins.
   void look(std::span<const Counting> all) noexcept;
-  void open_window() noexcept { switch_all(true); }
+  void open_window() noexcept;
   // All has been switched on, and that has taken effect: what is counted from now on is in the window. `in_use`: so many counters
   // may be in use.
   void begin_window(std::span<const Counting> all, size_t in_use) noexcept;
@@ -108,7 +108,8 @@ class AccessWindows {
   void end_window(std::span<const Counting> all, size_t in_use) noexcept;
   // This thread counts no more, or nothing is counted any more: what it has counted since the last edge.
   void end_thread(const Counting& counting, size_t in_use) noexcept;
-  void end() noexcept { switch_all(false); }
+  // Nothing is counted any more: later edges change nothing.
+  void end() noexcept;
 
  private:
   void switch_all(bool on) noexcept;
@@ -121,7 +122,7 @@ class AccessWindows {
   std::vector<uint8_t> switches_;
   std::vector<uint64_t> in_windows_;  // by counter: how often, all threads and windows
   std::vector<uint32_t> marks_;       // counters that are always on
-  bool is_open_ = false;
+  bool is_open_ = false, is_over_ = false;
   uint32_t windows_ = 0;  // that have ended
 };
 

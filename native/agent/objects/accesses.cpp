@@ -231,7 +231,7 @@ bool set_switches(JNIEnv* jni) {
   jfieldID field = jni->GetStaticFieldID(self.own.type, "SWITCHES", "[B");
   jobject switches = no_exception(jni) ? jni->GetStaticObjectField(self.own.type, field) : nullptr;
   if (switches != nullptr) {
-    const std::span<const uint8_t> all = self.counters.switches();
+    const std::vector<uint8_t> all = self.counters.switches();
     jni->SetByteArrayRegion(static_cast<jbyteArray>(switches), 0, static_cast<jsize>(all.size()),
                             reinterpret_cast<const jbyte*>(all.data()));
     is_done = no_exception(jni) && agent().jvmti->RetransformClasses(1, &self.own.type) == JVMTI_ERROR_NONE;

@@ -43,8 +43,10 @@ void JNICALL WindowTimer::run(jvmtiEnv*, JNIEnv* jni, void* argument) {
   static_cast<WindowTimer*>(argument)->call_at_edges(jni);
 }
 
-// False: there are to be no more edges. Else the monitor is left entered.
+// False: there are to be no more edges. The monitor is entered for the wait alone: an edge retransforms a class, which calls
+// whatever agents there are, and end() is called by the thread that ends the JVM.
 bool WindowTimer::wait_until(int64_t ns) {
+  const Locked locked(monitor_);
   while (is_on_) {
     const int64_t left_ns = ns - monotonic_ns();
     if (left_ns <= 0) return true;
@@ -54,7 +56,6 @@ bool WindowTimer::wait_until(int64_t ns) {
 }
 
 void WindowTimer::call_at_edges(JNIEnv* jni) {
-  const Locked locked(monitor_);
   const int64_t start_ns = monotonic_ns(), window_ns = window_ms_ * kMs, period_ns = period_ms_ * kMs;
   const auto room_ns = static_cast<uint64_t>(std::max<int64_t>(1, period_ns - 3 * window_ns));
   std::mt19937_64 random(static_cast<uint64_t>(start_ns));

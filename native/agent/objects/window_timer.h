@@ -21,7 +21,8 @@ class WindowTimer {
 
   // The first window is open already. Not null: what is in the way.
   const char* start(JNIEnv* jni, int window_ms, int period_ms, const Tasks& tasks);
-  // The thread ends soon, and calls nothing any more. Any thread, also where there is no timer.
+  // No further edge is begun, and the thread ends soon. Does not wait for an edge that goes on: other agents have their say
+  // there, and one of them may hold it up for ever. Any thread, also where there is no timer.
   void end();
   // 0: there are no windows.
   int window_ms() const { return window_ms_; }

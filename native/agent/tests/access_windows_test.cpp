@@ -188,6 +188,25 @@ void a_thread_that_begins_in_a_spell_has_what_it_did_in_it() {
   CHECK_EQUAL(other->counters_of_group(1)[0], 60'000U);
 }
 
+// The edge that a window begins or ends at may still go on while the recording ends.
+void edges_after_the_end_change_nothing() {
+  Program program;
+  program.work(100, 1000);
+  program.end();
+  program.look();
+  program.work(100, 1000);
+  program.windows.end_thread(program.counting(), kCounters);
+  program.windows.end();
+  program.begin();
+  program.work(100, 1000);
+  program.end();
+  CHECK_EQUAL(program.windows.windows(), 1U);
+  CHECK_EQUAL(program.windows.switches()[0], AccessWindows::kOff);
+  CHECK_EQUAL(program.windows.switches()[1], AccessWindows::kOff);
+  CHECK_EQUAL(program.thread->counters_of_group(0)[0], 100'000U);
+  CHECK_EQUAL(program.estimated(), 0U);
+}
+
 }  // namespace
 
 int main() {
@@ -200,5 +219,6 @@ int main() {
   windows_that_are_not_like_the_spells_before_them_fail_the_check();
   a_spell_without_marks_is_not_estimated();
   a_thread_that_begins_in_a_spell_has_what_it_did_in_it();
+  edges_after_the_end_change_nothing();
   return 0;
 }

@@ -34,7 +34,7 @@ Sums = dict[str, tuple[int, ...]]
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("windows")
-    for name in ("AccessCounts", "SteadyAccesses", "Retransformer"):
+    for name in ("AccessCounts", "SteadyAccesses", "Retransformer", "HoldingTransformer"):
         compile_java(folder, PROGRAMS / f"{name}.java")
     return folder
 
@@ -50,7 +50,7 @@ class AgentFile:
             shutil.copy(file, spool)
 
 
-def run(java: Path, classes: Path, spool: Path, windows: Windows, *command: str) -> str:
+def run(java: Path, classes: Path, spool: Path, windows: Windows, *command: str, timeout_s: int = 240) -> str:
     """Run a program with the agent and no recorder; return what it prints."""
     spool.mkdir()
     asked = f"-agentpath:{agent()}={agent_options(spool, objects=ObjectOptions(None, accesses=True, windows=windows))}"
@@ -58,7 +58,7 @@ def run(java: Path, classes: Path, spool: Path, windows: Windows, *command: str)
         [java, asked, "-Xmx128m", "-Xcheck:jni", *command[:-3], "-cp", classes, *command[-3:]],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=timeout_s,
     )
     assert done.stderr == ""
     return done.stdout
@@ -164,12 +164,30 @@ def estimates_fit(true: dict[str, Any], found: WindowAnswer) -> bool:
     return is_known
 
 
-def test_classes_that_another_agent_has_retransformed_count_as_before(classes: Path, tmp_path: Path) -> None:
-    jar = tmp_path / "other.jar"
+def java_agent(jar: Path, classes: Path, name: str) -> Path:
+    """Make a Java agent of a class, those nested in it included."""
     with zipfile.ZipFile(jar, "w") as made:
-        manifest = "Manifest-Version: 1.0\nPremain-Class: Retransformer\nCan-Retransform-Classes: true\n"
+        manifest = f"Manifest-Version: 1.0\nPremain-Class: {name}\nCan-Retransform-Classes: true\n"
         made.writestr("META-INF/MANIFEST.MF", manifest)
-        made.write(classes / "Retransformer.class", "Retransformer.class")
+        for file in classes.glob(f"{name}*.class"):
+            made.write(file, file.name)
+    return jar
+
+
+@pytest.mark.parametrize("jdk", JAVAS)
+def test_a_jvm_ends_though_another_agent_never_lets_a_window_begin_or_end(
+    jdk: str, classes: Path, tmp_path: Path
+) -> None:
+    option = f"-javaagent:{java_agent(tmp_path / 'other.jar', classes, 'HoldingTransformer')}"
+    said = run(
+        JAVAS[jdk], classes, tmp_path / "spool", Windows(50, 200), option, "SteadyAccesses", "1", "steady", timeout_s=60
+    )
+    assert [line.split()[0] for line in said.splitlines()] == ["held", "one", "two"]
+    assert counted(tmp_path / "spool")[1] >= 1  # the agent's last records are there
+
+
+def test_classes_that_another_agent_has_retransformed_count_as_before(classes: Path, tmp_path: Path) -> None:
+    jar = java_agent(tmp_path / "other.jar", classes, "Retransformer")
     windows = LONGER_THAN_THE_RUN
     output = run(
         JAVAS["jdk25"], classes, tmp_path / "spool", windows, f"-javaagent:{jar}", "AccessCounts", "5000", "exit"
