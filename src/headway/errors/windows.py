@@ -27,10 +27,11 @@ ROWS: tuple[Message, ...] = (
         "HW896",
         "windows that tell too little",
         "of threads with {share} % of the CPU time it is not known how often they read and write: what {windows} windows of "
-        "{window} have counted is all that is known",
+        "{window} have counted is all that is known. Why, with shares of the CPU time: {why}",
         "An estimate needs windows in six of ten groups, so six at least; marks, pieces of code that are rarely executed, which "
         "the thread passes in the windows and before them, of two kinds at least; and windows like the spells before them, by "
-        "these marks. Threads that are too short for that are taken together. What windows counted is exact.",
+        "these marks. Threads that are too short for that are taken together. What windows counted is exact. --by thread says of "
+        "each thread what is missing.",
         "headway record --objects accesses -o NAME.headway -- CMD   (counts everything; or a longer run; or a shorter PERIOD, "
         "10s at least)",
     ),
@@ -41,8 +42,9 @@ ROWS: tuple[Message, ...] = (
         "time with windows is {cost} what it is without",
         "What windows counted is exact. For the time between them, each window tells what its thread did in the spell right "
         "before it, by the marks passed in both; these spells stand for all the time between. What happened in none of them is "
-        "not in the estimates. The cost is of the threads' slower work in windows; what the JVM takes to compile the program "
-        "again after each one comes on top.",
+        "not in the estimates. Threads are slow while a window is opened and right after it: on a busy machine, or with periods "
+        "near 10 s, estimates may be off by more than their intervals say. The cost is of the threads' slower work in windows; "
+        "what the JVM takes to compile the program again after each one comes on top.",
         "headway record --objects accesses -o NAME.headway -- CMD   (counts everything, several times as slow)",
         NOTE,
     ),

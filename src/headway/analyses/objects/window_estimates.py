@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headway.analyses.objects.window_types import WindowFigure
+from headway.analyses.objects.window_types import WhyUnknown, WindowFigure
 from headway.model.students_t import t_quantile
 
 if TYPE_CHECKING:
@@ -90,18 +90,40 @@ class Work:
     @property
     def wrong(self) -> float:
         """Return the share of what spells tell that may be wrong, by their marks; infinite: nothing checks it."""
-        other = self.marks - self.marks_largest
-        if self.marks < _LEAST_MARKS or other < _LEAST_OTHER_MARKS * self.marks:
+        if self.marks < _LEAST_MARKS or self._has_one_mark:
             return math.inf
-        spells_ns = float(self.before_ns.sum()) + self.unseen_ns
-        return self.marks_wrong / self.marks + (self.unseen_ns / spells_ns if spells_ns else 0)
+        return self.marks_wrong / self.marks + self._unseen_share
 
     @property
     def is_known(self) -> bool:
         """Return whether it is known what was done between windows."""
-        if not self.is_whole or (self.between_ns > 0 and self.marks_in <= 0):
-            return False
-        return self.between_ns <= 0 or (self.groups >= LEAST_GROUPS and self.wrong <= MOST_WRONG)
+        return self.why_unknown is None
+
+    @property
+    def why_unknown(self) -> WhyUnknown | None:
+        """Return why it is not known what was done between windows; None: it is."""
+        if not self.is_whole:
+            return "incomplete"
+        if self.between_ns <= 0:
+            return None
+        if self.groups < LEAST_GROUPS:
+            return "few-marks" if self.unseen_ns > float(self.before_ns.sum()) else "few-windows"
+        if self.marks < _LEAST_MARKS or self.marks_in <= 0:
+            return "few-marks"
+        if self._has_one_mark:
+            return "one-mark"
+        if self.wrong <= MOST_WRONG:
+            return None
+        return "unseen-spells" if self._unseen_share > self.marks_wrong / self.marks else "unlike-windows"
+
+    @property
+    def _has_one_mark(self) -> bool:
+        return self.marks - self.marks_largest < _LEAST_OTHER_MARKS * self.marks
+
+    @property
+    def _unseen_share(self) -> float:
+        spells_ns = float(self.before_ns.sum()) + self.unseen_ns
+        return self.unseen_ns / spells_ns if spells_ns else 0
 
 
 Part: TypeAlias = tuple[Work, "Floats"]

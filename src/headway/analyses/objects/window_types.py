@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+WhyUnknown: TypeAlias = Literal["incomplete", "few-windows", "few-marks", "one-mark", "unseen-spells", "unlike-windows"]
+"""Why of a thread nothing is known but what windows counted."""
+WHY_UNKNOWN: Mapping[WhyUnknown, str] = {
+    "incomplete": "counts that are not all on record",
+    "few-windows": "windows in fewer than 6 of 10 groups",
+    "few-marks": "fewer than 30 marks in most windows, or right before them",
+    "one-mark": "hardly any marks but one",
+    "unseen-spells": "spells with too few marks, above a tenth of them",
+    "unlike-windows": "marks that are not where windows say, above a tenth",
+}
+"""The same as people read it: what there is, where there should be something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +51,8 @@ class WindowGroup:
     """One row: the accesses by the code of one class, by one thread, or by both; None: not told apart by that.
 
     `java_id` -1: threads that were too short to be known alone, together; -2: all virtual threads. `is_known`: of at least one
-    of its threads more is known than what windows counted.
+    of its threads more is known than what windows counted. `why_unknown`: else why not; of several threads, of the one with the
+    most CPU time.
     """
 
     pid: int
@@ -47,6 +62,7 @@ class WindowGroup:
     class_name: str | None
     figures: WindowFigures
     is_known: bool
+    why_unknown: WhyUnknown | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,8 @@ class WindowAnswer:
     """The accesses of a recording that counted in windows of `window_ms`, once in each `period_ms`, `windows` of them in all.
 
     `unknown_share`: the share of the CPU time of the threads, 0..1, of those that nothing is known of but what windows counted;
-    None: no thread was seen. `slower_in_windows`: so many times as much CPU time a thread's work took in windows; None: unknown.
+    None: no thread was seen; `unknown_because`: the parts of it by reason, the most first. `slower_in_windows`: so many times as
+    much CPU time a thread's work took in windows; None: unknown.
     `overhead`: by so many times windows made the threads' CPU time longer, at least. `left_out`: groups with fewer accesses.
     """
 
@@ -67,3 +84,4 @@ class WindowAnswer:
     slower_in_windows: float | None
     overhead: float | None
     left_out: int = 0
+    unknown_because: tuple[tuple[WhyUnknown, float], ...] = ()

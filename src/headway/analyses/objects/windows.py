@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headway.analyses.common.short_names import short_name
+from headway.analyses.common.units import percent
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, Grouping
 from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, ROWS, Part, Work, estimates
-from headway.analyses.objects.window_types import WindowAnswer, WindowFigures, WindowGroup
+from headway.analyses.objects.window_types import WHY_UNKNOWN, WhyUnknown, WindowAnswer, WindowFigures, WindowGroup
 from headway.errors import Notice
 from headway.model.object_owners import ACCESS_KINDS, OBJECT_KINDS
 
@@ -53,7 +54,8 @@ def windowed_accesses(recording: Recording, by: Grouping) -> WindowAnswer | None
     works, counts = _short_ones_together(works, counts)
     groups, left_out = _groups(recording, by, works, counts)
     cpu_ns = sum(work.cpu_ns for work in works.values())
-    unknown_ns = sum(work.cpu_ns for work in works.values() if not work.is_known)
+    unknown = _unknown_ns(works.values())
+    unknown_ns = sum(each for _, each in unknown)
     in_ns, own_ns = (sum(getattr(work, name) for work in works.values()) for name in ("in_ns", "own_ns"))
     return WindowAnswer(
         max((jvm["window_ms"] for jvm in jvms), default=0),
@@ -65,7 +67,17 @@ def windowed_accesses(recording: Recording, by: Grouping) -> WindowAnswer | None
         in_ns / own_ns if own_ns else None,
         cpu_ns / (cpu_ns - max(0, in_ns - own_ns)) if cpu_ns else None,
         left_out,
+        tuple((why, each / cpu_ns) for why, each in unknown if cpu_ns),
     )
+
+
+def _unknown_ns(works: Iterable[Work]) -> list[tuple[WhyUnknown, float]]:
+    """Return the CPU time of threads of which nothing is known, by why that is so, the most first."""
+    found: dict[WhyUnknown, float] = defaultdict(float)
+    for work in works:
+        if (why := work.why_unknown) is not None:
+            found[why] += work.cpu_ns
+    return sorted(found.items(), key=lambda each: -each[1])
 
 
 def window_notices(found: WindowAnswer) -> list[Notice]:
@@ -74,7 +86,8 @@ def window_notices(found: WindowAnswer) -> list[Notice]:
     facts = {"window": _time(found.window_ms), "period": _time(found.period_ms), "windows": found.windows}
     if found.unknown_share is None or found.unknown_share > _FEW_OF_CPU:
         share = 100 if found.unknown_share is None else round(100 * found.unknown_share)
-        notices.append(Notice.of("HW896", share=share, **facts))
+        why = ", ".join(f"{WHY_UNKNOWN[why]} ({percent(part)})" for why, part in found.unknown_because)
+        notices.append(Notice.of("HW896", share=share, why=why or "no thread was seen", **facts))
     if found.left_out:
         notices.append(Notice.of("HW849", count=found.left_out, what="accesses", shown=MOST_GROUPS))
     cost = "not known" if found.overhead is None else f"{found.overhead:.2f} times, or more"
@@ -200,9 +213,11 @@ def _groups(
     for (pid, thread_id, unnamed, class_name), parts in grouped.items():
         name, known_id = names.get(thread_id, (None, None))
         java_id = known_id if known_id is not None else unnamed
-        is_known = any(work.is_known for work, _ in parts)
+        work = max((work for work, _ in parts), key=lambda each: (each.is_known, each.cpu_ns))
         shown = name or name_of(java_id)
-        found.append(WindowGroup(pid, shown, java_id, thread_id, class_name, _figures(parts), is_known))
+        found.append(
+            WindowGroup(pid, shown, java_id, thread_id, class_name, _figures(parts), work.is_known, work.why_unknown)
+        )
     found.sort(key=_most_first)
     return found[:MOST_GROUPS], max(0, len(found) - MOST_GROUPS)
 

@@ -33,7 +33,8 @@ def line_sentences(found: LineAnswer | None) -> list[str]:
     sentences = [
         f"Of {found.writes:,} writes to fields and array elements {found.same:,} came after another thread's to the "
         f"very same place, {found.line:,} after another thread's elsewhere within the same 64 bytes (false sharing), "
-        f"and {found.pair:,} elsewhere within the same 128 bytes."
+        f"and {found.pair:,} elsewhere within the same 128 bytes. Not among them: reads, static fields, and what the JDK's own "
+        "code writes (AtomicLong, VarHandle, collections); lines may be shared there as well."
     ]
     false_rows = [row for row in found.rows if row.line + row.pair]
     often = [row for row in false_rows if row.line + row.pair >= _LEAST_SHARE * row.writes]

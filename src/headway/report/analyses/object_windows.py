@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headway.analyses.common.units import percent
 from headway.analyses.objects.matrix import name_of_no_thread
+from headway.analyses.objects.window_types import WHY_UNKNOWN
 from headway.report.analysis import Table
 
 if TYPE_CHECKING:
@@ -53,11 +54,15 @@ def window_sentences(found: WindowAnswer | None) -> list[str]:
 
 def window_table(found: WindowAnswer, by: Grouping, top: int | None) -> Table:
     """Return the groups with the most accesses."""
-    rows = tuple(_row(found, group, by) for group in found.groups[:top])
+    shown = found.groups[:top]
+    why = by != "class" and any(group.why_unknown for group in shown)
+    rows = tuple((*_row(found, group, by), *((_why(group),) if why else ())) for group in shown)
     more = f" ({len(rows)} of {len(found.groups)}: --all)" if rows and len(found.groups) > len(rows) else ""
     how = "counted in windows" if found.unknown_share == 1 else "estimated"
     return Table(
-        f"Reads and writes by {by.replace('-', ' and ')}, {how}{more}", (*window_names(found, by), *_HEAD), rows
+        f"Reads and writes by {by.replace('-', ' and ')}, {how}{more}",
+        (*window_names(found, by), *_HEAD, *(("not known because of",) if why else ())),
+        rows,
     )
 
 
@@ -76,6 +81,10 @@ def _row(found: WindowAnswer, group: WindowGroup, by: Grouping) -> tuple[Cell, .
         *(_text(each) for each in kinds),
         f"{statics:,} counted" if statics else "-",
     )
+
+
+def _why(group: WindowGroup) -> str:
+    return "-" if group.why_unknown is None else WHY_UNKNOWN[group.why_unknown]
 
 
 def _text(figure: WindowFigure) -> str:

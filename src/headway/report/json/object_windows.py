@@ -18,6 +18,7 @@ def windows_json(found: WindowAnswer | None) -> dict[str, Any] | None:
         "period_ms": found.period_ms,
         "windows": found.windows,
         "unknown_share": found.unknown_share,
+        "unknown_because": [{"why": why, "share": share} for why, share in found.unknown_because],
         "slower_in_windows": found.slower_in_windows,
         "overhead": found.overhead,
         **_figures(found.total),
@@ -29,6 +30,7 @@ def windows_json(found: WindowAnswer | None) -> dict[str, Any] | None:
                 "thread_id": each.thread_id,
                 "class": each.class_name,
                 "is_known": each.is_known,
+                "why_unknown": each.why_unknown,
                 **_figures(each.figures),
             }
             for each in found.groups

@@ -9,7 +9,7 @@ import pytest
 
 from headway.analyses.objects.analysis import objects
 from headway.analyses.objects.types import Grouping
-from headway.analyses.objects.window_types import WindowAnswer
+from headway.analyses.objects.window_types import WHY_UNKNOWN, WhyUnknown, WindowAnswer
 from headway.report.analyses.objects import OBJECTS
 from headway.report.analysis import Shown
 from headway.report.json.objects import objects_json
@@ -46,7 +46,8 @@ def test_a_steady_thread_is_estimated_as_what_it_did(tmp_path: Path) -> None:
     found = answered(recording)
     (row,) = found.groups
     figure = row.figures.tuple_reads
-    assert (row.thread, row.is_known, figure.counted) == ("w1", True, 500 * 11)
+    assert (row.thread, row.is_known, row.why_unknown, figure.counted) == ("w1", True, None, 500 * 11)
+    assert "not known because" not in printed(recording, "thread")
     assert (figure.value, figure.low, figure.high) == (true, true, true)
     assert found.total.of_objects.value == true
     assert (found.window_ms, found.period_ms, found.windows, found.unknown_share) == (300, 60_000, 11, 0)
@@ -91,8 +92,19 @@ def no_marks(agent: AllocatingAgent) -> None:
     worked(agent, 21, 1, 1, **{"in": 1000, "own": 1000, "between": 9000, "unseen": 1000})
 
 
-@pytest.mark.parametrize("add", [wrong_marks, one_mark, few_windows, unseen_spells, no_marks])
-def test_what_windows_can_t_tell_is_unknown_and_not_too_low(add: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("add", "why"),
+    [
+        (wrong_marks, "unlike-windows"),
+        (one_mark, "one-mark"),
+        (few_windows, "few-windows"),
+        (unseen_spells, "unseen-spells"),
+        (no_marks, "few-marks"),
+    ],
+)
+def test_what_windows_can_t_tell_is_unknown_and_not_too_low_and_says_why(
+    add: object, why: WhyUnknown, tmp_path: Path
+) -> None:
     agent = windowed_agent()
     add(agent)  # type: ignore[operator]
     recording = finished(tmp_path, agent)
@@ -102,8 +114,13 @@ def test_what_windows_can_t_tell_is_unknown_and_not_too_low(add: object, tmp_pat
     assert (row.is_known, figure.value, figure.low, figure.high) == (False, None, None, None)
     assert figure.counted > 0
     assert found.unknown_share == 1
-    assert "HW896" in ids(recording)
+    assert (row.why_unknown, found.unknown_because) == (why, ((why, 1),))
+    said = objects_json(objects(recording, "thread"))["windows"]
+    assert (said["groups"][0]["why_unknown"], said["unknown_because"]) == (why, [{"why": why, "share": 1}])
+    (notice,) = [each for each in objects(recording, "thread").notices if each.id == "HW896"]
+    assert notice.message.endswith(f"{WHY_UNKNOWN[why]} (100%)")
     text = printed(recording, "thread")
+    assert f"- {WHY_UNKNOWN[why]}" in text
     assert f"{figure.counted:,} or more" in text
     assert "by thread, counted in windows" in text
     assert "estimated" not in text
@@ -125,7 +142,8 @@ def test_of_a_jvm_whose_counts_are_not_all_on_record_nothing_is_estimated(
 ) -> None:
     agent = windowed_agent(WINDOWED | facts)
     steady(agent, 21, 1)
-    assert not answered(finished(tmp_path, agent)).groups[0].is_known
+    (row,) = answered(finished(tmp_path, agent)).groups
+    assert (row.is_known, row.why_unknown) == (False, "incomplete")
 
 
 def test_threads_that_were_there_in_few_windows_are_known_together(tmp_path: Path) -> None:
