@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from headway.analyses.common import causes
 from headway.analyses.common.causes import CAUSES, TITLES
@@ -259,6 +260,24 @@ def test_what_says_least_of_a_place_goes_first() -> None:
     assert fitted_place(Place(thread="exec-*", threads=10), 40) == "10 threads exec-*"
     assert place_text(Place("Pool.run", 3, thread="exec-*", threads=10)) == "Pool.run:3 (10 threads exec-*)"
     assert fitted_place(Place(), 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("width", "class_name", "method"),
+    [
+        (80, "RequestHandl…actoryBuilder", "…ngRequestsOneByOne:1234"),
+        (100, "RequestHandlerFactoryBuilder", "processIncomingRequestsOneByOne:1234"),
+    ],
+)
+def test_a_long_method_goes_below_its_class_in_a_narrow_table(width: int, class_name: str, method: str) -> None:
+    name = "com.acme.requests.RequestHandlerFactoryBuilder.processIncomingRequestsOneByOne"
+    out = io.StringIO()
+    losses = [Loss("condition", 10**9, 0.5, Place(name, 1234), 3.8)]
+    print_table(Console(width=width, file=out), causes_table(losses, width))
+    first, second = out.getvalue().splitlines()[-2:]
+    assert class_name in first
+    assert second.strip() == method
+    assert max(len(first), len(second)) <= width
 
 
 def row(pid: int, tid: int, name: str) -> ThreadRow:

@@ -145,7 +145,7 @@ def causes_table(losses: Sequence[Loss], width: int = 80) -> Table:
         likely, bound = (
             UNKNOWN if each is None else f"{significant(each)}x" for each in (loss.likely_speedup, loss.bound_speedup)
         )
-        where = Text(fitted_place(loss.place, room, with_process=several))
+        where = Text(_in_lines(loss.place, room, with_process=several))
         table.add_row(title, where, core_time(loss.core_ns), percent(loss.share), likely, bound)
     return table
 
@@ -185,6 +185,15 @@ def _cpi(figure: Figure | None) -> str:
     if figure is None or figure.value is None:
         return UNKNOWN
     return cpi_text(figure.value, figure.low, figure.high)
+
+
+def _in_lines(place: Place, width: int, *, with_process: bool) -> str:
+    """Return a place as `fitted_place` does; a method whose class has no room beside it goes below the class."""
+    text = fitted_place(place, width, with_process=with_process)
+    if not text.startswith("…"):
+        return text
+    class_name, dot, method = without_package(printable(method_text(place))).rpartition(".")
+    return f"{shortened(class_name, width)}\n  {short_place(method, width - 2)}" if dot else text
 
 
 def fitted_place(place: Place, width: int, *, with_process: bool = False) -> str:
