@@ -169,16 +169,16 @@ def test_samples_of_virtual_threads_on_their_carriers_are_told_with_their_share(
     ]
     path = sample_builder.write(tmp_path / "a.headway", threads, WALL, {"cpu": samples, "alloc": samples[4:5]})
 
-    def told(*options: object) -> list[str]:
+    def notices_of(*options: object) -> list[str]:
         return [each["message"] for each in top(run, path, *options)["warnings"] if each["id"] == "HW448"]
 
-    assert "50% of cpu" in "".join(told())
+    assert "50% of cpu" in "".join(notices_of())
     assert "HW448" in run("top", path)[1]
     theirs = ("--region", r"VirtualThread\.run$|return.?[bB]arrier")
     assert top(run, path, *theirs)["total"] == 500
-    assert "100% of cpu" in "".join(told(*theirs))
+    assert "100% of cpu" in "".join(notices_of(*theirs))
     for others in (("--event", "alloc"), ("--thread", "main"), ("--region", "runContinuation")):
-        assert not told(*others)
+        assert not notices_of(*others)
 
 
 def test_a_lambda_is_found_by_the_method_around_it(run: Run, tmp_path: Path) -> None:
@@ -319,11 +319,21 @@ def test_cpu_time_is_there_by_whichever_clock_it_was_sampled(run: Run, tmp_path:
         found = top(run, there, *words)
         assert (found["event"], found["total"], found["without_sample"]) == ("cpu", 800, 50)  # as long as it ran
         assert {each["id"] for each in found["warnings"]} & {"HW447", "HW449"} == {"HW449"}
-    gone = synthetic.write(tmp_path / "gone.headway", threads, WALL, sampling=sampling)
+    without_samples = synthetic.write(tmp_path / "gone.headway", threads, WALL, sampling=sampling)
     for event in (asked, "cpu"):
-        code, _, err = run("top", gone, "--event", event)
+        code, _, err = run("top", without_samples, "--event", event)
         assert (code, err.split(":")[0]) == (1, "HW447")
         assert asked in err
+
+
+def test_a_thread_whose_name_ends_in_parentheses_is_named_whole(run: Run, tmp_path: Path) -> None:
+    """NanoHTTPD names its threads so."""
+    threads = [FakeThread("app", 0, [("R", 800)], "Request Processor (#17)")]
+    sampling = {"events": ["cpu"], "interval": {"cpu": 10_000_000}}
+    rows = sample_builder.tables({"cpu": CPU[:2]})
+    path = synthetic.write(tmp_path / "a.headway", threads, WALL, sampling=sampling, tables=rows, jvms=[{"pid": 100}])
+    (notice,) = (each for each in top(run, path)["warnings"] if each["id"] == "HW449")
+    assert notice["message"].endswith(": thread Request Processor (#)"), notice
 
 
 # --- flame and export --------------------------------------------------------------------------------------------------

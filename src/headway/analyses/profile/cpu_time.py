@@ -77,7 +77,7 @@ def notices(recording: Recording, found: Weights, texts: Sequence[str]) -> list[
     sums = np.zeros(len(texts), np.int64)
     np.add.at(sums, note_number(0) - found.stack[is_unsampled(found.stack)], unsampled)
     order = [i for i in np.argsort(-sums, kind="stable").tolist() if sums[i]]
-    names = [texts[i].strip("()").removeprefix("not sampled: ") for i in order[:_SHOWN]]
+    names = [texts[i].removeprefix("(not sampled: ").removesuffix(")") for i in order[:_SHOWN]]
     who = ", ".join(names) + (f" and {len(order) - _SHOWN} others" if len(order) > _SHOWN else "")
     return [Notice.of("HW449", path=recording.path, share=share, who=who)]
 
