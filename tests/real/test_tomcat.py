@@ -65,6 +65,10 @@ def test_that_it_was_idle_is_the_first_sentence_wherever_one_asks(measured: Meas
     assert done.returncode == 0, done.stderr
     first = next(line for line in done.stdout.splitlines() if line.lstrip().startswith("*"))
     assert "waited for work from outside for" in first, done.stdout
+    sentence = asked(measured.idle, "walltime")["idle"]
+    assert "waited for work from outside for" in sentence
+    for command in ("walltime", "whatif"):
+        assert headway(command, measured.idle).stdout.startswith("* The program waited for work from outside"), command
     page = tmp_path / "report.html"
     done = headway("report", measured.idle, "-o", page)
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,8 @@ from headway.analyses.common.units import duration, percent, significant
 from headway.analyses.locks.analysis import Locks, has_locks, locks
 from headway.analyses.locks.headline import LEAST_WAITED, headline
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.text import idle_sentence, loss_sentence, others_sentence, sentence
+from headway.analyses.lost_cores.idleness import idleness_of
+from headway.analyses.lost_cores.text import loss_sentence, others_sentence, sentence
 from headway.analyses.lost_cores.types import Account, Why
 from headway.analyses.scheduling.activity import has_scheduling
 from headway.analyses.scheduling.parallelism import Parallelism, parallelism
@@ -73,7 +74,8 @@ def overview(recording: Recording) -> Overview:
         return Overview(alone, None, None, listed, _once(notices), waited, accounted)
     levels = parallelism(recording)
     k1 = recording.manifest.recorded_cores
-    predicted = walltime(recording, default_cores(k1)) if k1 else None
+    idle = None if accounted is None else idleness_of(accounted.account)
+    predicted = walltime(recording, default_cores(k1), idleness=idle) if k1 else None
     findings = [
         *cores,
         _how_parallel(levels, k1),
@@ -117,11 +119,11 @@ def _where_cores_went(found: Why | None) -> tuple[Finding, ...]:
 
 def _idle(account: Account) -> tuple[Finding, ...]:
     """Say for how much of the time the program waited for work from outside: what held it back then is nothing in it."""
-    text = idle_sentence(account)
-    if not text:
+    idle = idleness_of(account)
+    if idle is None:
         return ()
-    share = account.outside_ns / (account.wall_ns or 1)
-    return (Finding("idle", text, {"outside_ns": account.outside_ns, "outside_share": share}),)
+    share = idle.outside_ns / (account.wall_ns or 1)
+    return (Finding("idle", idle.sentence, {"outside_ns": idle.outside_ns, "outside_share": share}),)
 
 
 def _others(account: Account) -> tuple[Finding, ...]:

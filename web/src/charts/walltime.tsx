@@ -23,6 +23,7 @@ export function WalltimeChart({ payload }: { payload: Payload }) {
     >
       {walltime && walltime.predictions.length > 0 ? (
         <>
+          {walltime.idle === null ? null : <p>{walltime.idle}</p>}
           {walltime.predictions.every((p) => p.ns === null) ? null : <Plot walltime={walltime} />}
           <Withheld predictions={walltime.predictions} />
           <PredictionTable walltime={walltime} />

@@ -81,6 +81,8 @@ export interface Walltime {
   corrected_measured_ns: number | null;
   critical_ns: number;
   critical_low_ns: number | null;
+  /** For how long the program waited for work from outside, as a sentence. */
+  idle: string | null;
   predictions: Prediction[];
 }
 

@@ -27,6 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headway.analyses.common.idleness import Idleness
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.uncertainty import interval_of_mean
 from headway.analyses.scheduling import activity as activities
@@ -84,6 +85,8 @@ class Walltime:
     notices: tuple[Notice, ...]
     growth: WorkGrowth | None = None
     """How the work differs in a recording on another number of cores; None: no other was given, or that was not counted."""
+    idleness: Idleness | None = None
+    """How long the program waited for work from outside, which cores do not shorten; None: hardly ever, or not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,15 @@ def default_cores(recorded: int) -> tuple[int, ...]:
     return tuple(sorted(each for each in asked if each <= MAX_CORES))
 
 
-def walltime(recording: Recording, cores: Sequence[int], growth: WorkGrowth | None = None) -> Walltime:
-    """Predict the wall time of a recorded program on each of `cores` cores. `growth`: how its work grows with them.
+def walltime(
+    recording: Recording,
+    cores: Sequence[int],
+    growth: WorkGrowth | None = None,
+    idleness: Idleness | None = None,
+) -> Walltime:
+    """Predict the wall time of a recorded program on each of `cores` cores.
+
+    `growth`: how its work grows with them; `idleness`: how long it waited for work from outside, if the caller knows.
 
     Raises HeadwayError HW400 (the mode recorded no scheduling), HW402 (no recorded span) or HW424 (k1 unknown);
     ValueError for a core count below 1.
@@ -117,7 +127,7 @@ def walltime(recording: Recording, cores: Sequence[int], growth: WorkGrowth | No
     findings = (*check(case), *([grown] if grown is not None else []))
     single = (Notice.of("HW418"),) if len(runs) == 1 else ()
     notices = (*recorded_notices(recording), *left_out, *(each.notice for each in findings), *single)
-    return replace(_result(runs, k1, cores, findings, notices), growth=growth)
+    return replace(_result(runs, k1, cores, findings, notices), growth=growth, idleness=idleness)
 
 
 def walltime_of_levels(path: Path | str, column: str, recorded_cores: int, cores: Sequence[int]) -> Walltime:

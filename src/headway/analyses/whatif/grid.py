@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headway.analyses.lost_cores.idleness import idleness
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.ranking import PAIR_GAINS, Candidates, predicted_after, ranked
 from headway.analyses.whatif.types import Change
@@ -18,6 +19,7 @@ from headway.errors import HeadwayError, Notice
 from headway.model.machine_limits import MAX_CORES
 
 if TYPE_CHECKING:
+    from headway.analyses.common.idleness import Idleness
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
 
@@ -39,6 +41,8 @@ class Grid:
     rows: tuple[tuple[int, tuple[Predicted, ...]], ...]
     tried: int
     reason: Notice | None = None
+    idleness: Idleness | None = None
+    """How long the program waited for work from outside; None: hardly ever."""
 
 
 def grid(recording: Recording) -> Grid | None:
@@ -49,7 +53,7 @@ def grid(recording: Recording) -> Grid | None:
     if slices > MOST_SLICES:
         return Grid(None, (), (), 0, Notice.of("HW863", path=recording.path, slices=slices, limit=MOST_SLICES))
     try:
-        return _grid(recording)
+        return replace(_grid(recording), idleness=idleness(recording))
     except HeadwayError as error:
         return Grid(None, (), (), 0, error.notice)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headway.analyses.common.idleness import Idleness
     from headway.analyses.lost_cores.types import Loss
     from headway.errors import Notice
 
@@ -275,6 +276,8 @@ class WhatIf:
     predicted: tuple[Predicted, ...]
     notices: tuple[Notice, ...]
     tried: int | None = None
+    idleness: Idleness | None = None
+    """How long the first recording's program waited for work from outside; None: hardly ever."""
 
     @property
     def refused(self) -> Notice | None:

@@ -75,6 +75,7 @@ class WalltimeAnalysis(BaseAnalysis):
 
     def run(self, recording: Recording | None, window: Window, **options: Any) -> Walltime:
         """Return the predictions. Raises HeadwayError as `walltime` and `walltime_of_levels` of analyses.scheduling.walltime."""
+        from headway.analyses.lost_cores.idleness import idleness
         from headway.analyses.scheduling.walltime import default_cores, walltime, walltime_of_levels
 
         recorded = options["recorded_cores"] if recording is None else recording.manifest.recorded_cores
@@ -82,7 +83,7 @@ class WalltimeAnalysis(BaseAnalysis):
         if recording is None:
             return walltime_of_levels(options["levels"], options["column"], options["recorded_cores"], cores)
         if options["against"] is None:
-            return walltime(recording, cores)
+            return walltime(recording, cores, idleness=idleness(recording))
         return _compared(recording, options["against"], cores)
 
     def to_json(self, result: Walltime) -> dict[str, Any]:
@@ -114,15 +115,17 @@ class WalltimeAnalysis(BaseAnalysis):
 def _compared(recording: Recording, against: Path, cores: Sequence[int]) -> Walltime:
     """Return predictions that know how the work differs on another number of cores. Raises HeadwayError as `open_recording`."""
     from headway.analyses.counters.work import growth_between
+    from headway.analyses.lost_cores.idleness import idleness
     from headway.analyses.scheduling.walltime import walltime
     from headway.errors import Notice
     from headway.store import open_recording
 
     with contextlib.closing(open_recording(against)) as other:
         growth = growth_between(recording, other)
+    idle = idleness(recording)
     if not isinstance(growth, Notice):
-        return walltime(recording, cores, growth)
-    found = walltime(recording, cores)
+        return walltime(recording, cores, growth, idle)
+    found = walltime(recording, cores, idleness=idle)
     return dataclasses.replace(found, notices=(*found.notices, growth))
 
 

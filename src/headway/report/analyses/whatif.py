@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +73,11 @@ class WhatIfAnalysis(BaseAnalysis):
             from headway.analyses.whatif.grid import grid
 
             return grid(recording)
-        return self._asked(recording, **options)
+        from headway.analyses.lost_cores.idleness import idleness
 
-    def _asked(self, recording: Recording, **options: Any) -> WhatIf:
+        return dataclasses.replace(self._predicted(recording, **options), idleness=idleness(recording))
+
+    def _predicted(self, recording: Recording, **options: Any) -> WhatIf:
         from headway.analyses.whatif.analysis import whatif
         from headway.analyses.whatif.ranking import ranking
         from headway.analyses.whatif.types import (

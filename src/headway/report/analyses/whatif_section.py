@@ -24,7 +24,8 @@ def whatif_section(found: Grid | None) -> Section | None:
     """Return the section; None where nothing is to be said."""
     if found is None:
         return None
-    sentences = [] if found.unchanged is None else [_replayed(found.unchanged)]
+    sentences = [] if found.idleness is None else [found.idleness.sentence]
+    sentences += [] if found.unchanged is None else [_replayed(found.unchanged)]
     if found.reason is not None:
         reason = f"Nothing is predicted: {found.reason.message} ({found.reason.id}). Next: {found.reason.remedy}"
         return Section(TITLE, (*sentences, reason))

@@ -26,6 +26,7 @@ def _values(found: Walltime) -> dict[str, Any]:
     parts = ["cores", "ns", "corrected_ns", "low_ns", "high_ns", "interval", "withheld"]
     return {
         **{name: getattr(found, name) for name in plain},
+        "idle": None if found.idleness is None else found.idleness.sentence,
         "predictions": [
             {**{name: getattr(prediction, name) for name in parts}, "ideal_ns": ideal_ns}
             for prediction, ideal_ns in zip(found.predictions, found.ideal_ns, strict=True)

@@ -33,6 +33,8 @@ def walltime_json(result: Walltime) -> dict[str, Any]:
             for each, ideal_ns in zip(result.predictions, result.ideal_ns, strict=True)
         ],
         **({} if result.growth is None else {"work": _work(result.growth)}),
+        "outside_ns": None if result.idleness is None else result.idleness.outside_ns,
+        "idle": None if result.idleness is None else result.idleness.sentence,
         "warnings": [notice.as_json() for notice in result.notices],
     }
 

@@ -18,6 +18,8 @@ def whatif_json(result: WhatIf) -> dict[str, Any]:
         "recordings": replays,
         "changes": [_predicted(each) for each in result.predicted],
         "tried": result.tried,
+        "outside_ns": None if result.idleness is None else result.idleness.outside_ns,
+        "idle": None if result.idleness is None else result.idleness.sentence,
         "warnings": [notice.as_json() for notice in result.notices],
     }
 

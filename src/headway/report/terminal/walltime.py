@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def render_walltime(result: Walltime, console: Console) -> None:
     """Print what was measured, the predictions, why some are withheld, and what weakens the figures."""
+    if result.idleness is not None:
+        print_line(console, result.idleness.sentence, bullet="*")
     runs = f", mean of {result.runs} runs" if result.runs > 1 else ""
     cores = counted(result.recorded_cores, "core")
     console.print(f"{duration(result.measured_ns)} measured on {cores}{runs}")

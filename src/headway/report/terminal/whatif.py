@@ -32,6 +32,8 @@ _READY = {
 
 def render_whatif(result: WhatIf, console: Console) -> None:
     """Print the replay of each unchanged run, the predictions, and what weakens them."""
+    if result.idleness is not None:
+        print_line(console, result.idleness.sentence, bullet="*")
     for each in result.replays:
         print_line(console, _replay_text(each), bullet="*")
     if result.refused is not None:

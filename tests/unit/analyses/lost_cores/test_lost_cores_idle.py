@@ -10,17 +10,21 @@ import pytest
 
 from headway.analyses.lost_cores.account.idle import standing
 from headway.analyses.lost_cores.analysis import why
+from headway.analyses.lost_cores.idleness import idleness
 from headway.analyses.lost_cores.text import idle_sentence, sentence
 from headway.analyses.overview import overview
+from headway.analyses.scheduling.walltime import default_cores, walltime
 from headway.analyses.waits import pieces
 from headway.analyses.waits.classification.roles import native_rule
 from headway.analyses.waits.rules import Wait as Waiting
+from headway.report.analyses.walltime import WALLTIME
 from headway.store import Recording, open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LockRecording, Wait
 from support.builders.synthetic import ORIGIN, FakeThread
 
 WALL = 1000
+NO_OPTIONS = {"cores": None, "levels": None, "column": None, "recorded_cores": None, "against": None}
 FUTEX, TIMED, SLEEP, POLL, FILE, SOCKET, CHILD = 1, 2, 3, 4, 5, 6, 7
 SELECT = (("sun.nio.ch.EPoll", "wait"), ("sun.nio.ch.SelectorImpl", "select"), ("org.example.Poller", "run"))
 ACCEPT = (("sun.nio.ch.Net", "accept"), ("java.net.ServerSocket", "implAccept"), ("org.example.Acceptor", "run"))
@@ -98,6 +102,22 @@ def test_while_a_server_waits_for_requests_its_cores_are_idle_and_nothing_is_los
     assert {(each.role, each.name) for each in account.idle} == {("event loop", "poller"), ("accept loop", "acceptor")}
     assert idle_sentence(account).startswith("The program waited for work from outside for 100% of the time: ")
     assert "2.00 us (100%) idle" in sentence(account)
+
+
+def test_predictions_know_as_long_as_the_account_that_a_server_waited_for_requests(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, server(), IN_CALLS, OF_SERVER, [Wait(2, 0, 0, WALL, stack=0)])
+    account = why(recording).account
+    found = idleness(recording)
+    assert found is not None
+    assert (found.outside_ns, found.sentence) == (WALL - 2, idle_sentence(account))
+    assert WALLTIME.to_json(WALLTIME.run(recording, (None, None), **NO_OPTIONS))["idle"] == found.sentence
+    assert overview(recording).walltime == walltime(recording, default_cores(2), idleness=found)
+
+
+def test_predictions_say_nothing_of_idleness_where_a_program_computes_all_the_time(tmp_path: Path) -> None:
+    busy = recorded(tmp_path, [FakeThread("app", 0, [("R", WALL)])], {})
+    assert idleness(busy) is None
+    assert WALLTIME.to_json(WALLTIME.run(busy, (None, None), **NO_OPTIONS))["idle"] is None
 
 
 def test_who_waits_alone_keeps_the_numbers_of_its_name_and_several_share_a_name_without(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ class WalltimePayload(TypedDict):
     corrected_measured_ns: int | None
     critical_ns: int
     critical_low_ns: int | None
+    idle: str | None
+    """For how long the program waited for work from outside, as a sentence."""
     predictions: list[PredictionPayload]
 
 
