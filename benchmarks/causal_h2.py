@@ -124,10 +124,14 @@ def main() -> int:
     findings = [line["line"] for line in lines if line["significant"]]
     mine: dict[str, Any] = next((line for line in lines if line["line"] == place("backoff")), {"points": []})
     whole = [each for each in mine["points"] if each["virtual_speedup_pct"] == 100]
-    told = whole[0]["program_speedup_pct"] if whole else None
+    predicted_pct = whole[0]["program_speedup_pct"] if whole else None
     rows = [row(line) for line in lines[:8]]
     print(harness.table(["line", "running, %", "asleep, %", "significant", "slope"], rows))
-    said = "nothing" if told is None else f"{told:+.1f} % [{whole[0]['low_pct']:+.1f}, {whole[0]['high_pct']:+.1f}]"
+    said = (
+        "nothing"
+        if predicted_pct is None
+        else f"{predicted_pct:+.1f} % [{whole[0]['low_pct']:+.1f}, {whole[0]['high_pct']:+.1f}]"
+    )
     verdicts = [
         (
             f"first finding: {findings[0] if findings else 'none'}, the sleep is {place('backoff')}",
@@ -135,7 +139,7 @@ def main() -> int:
         ),
         (
             f"sleeps 1000 times shorter: predicted {said}, measured {gain:+.1f} % [{low:+.1f}, {high:+.1f}], target within 5",
-            told is not None and abs(told - gain) <= WITHIN,
+            predicted_pct is not None and abs(predicted_pct - gain) <= WITHIN,
         ),
     ]
     if not options.named:
@@ -144,7 +148,7 @@ def main() -> int:
     return harness.finish(
         options,
         "causal_h2",
-        {"real": [gain, low, high], "predicted": told, "lines": lines, "watched": watched},
+        {"real": [gain, low, high], "predicted": predicted_pct, "lines": lines, "watched": watched},
         verdicts,
     )
 

@@ -54,8 +54,8 @@ def judged(
         lost_ms = sum(run.case.known_ns[cause] for run in runs) / len(runs) / 1e6
         noise = sum(run.noise_ns for run in runs) / max(1, sum(run.case.known_ns[cause] for run in runs))
         share, elsewhere = f"{100 * (1 - missing[0]):.1f} %", f"{100 * wrong[0]:.1f} %"
-        told = f"{len(runs)} of {recorded}"
-        rows.append([f"{name}: {cause}", told, f"{lost_ms:.0f}", f"{100 * noise:.1f} %", share, elsewhere])
+        counts = f"{len(runs)} of {recorded}"
+        rows.append([f"{name}: {cause}", counts, f"{lost_ms:.0f}", f"{100 * noise:.1f} %", share, elsewhere])
         figures[f"{name} {cause}"] = {"missing": missing, "elsewhere": wrong, "lost_ms": lost_ms, "noise": noise}
         text = f"{name}: {share} of the core time lost to {cause} is there, target {100 * TARGET:.0f} %"
         verdicts.append(harness.against(text, missing[0], missing[2], 1 - TARGET))

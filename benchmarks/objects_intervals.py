@@ -82,14 +82,14 @@ def main() -> int:
     with harness.recording_folder() as folder:
         subprocess.run(["javac", "-d", folder, SOURCE], check=True, timeout=120)
         estimates = [each for number in range(runs) for each in once(folder, number)]
-    held = sum(each.is_held for each in estimates)
+    covered = sum(each.is_held for each in estimates)
     off = [each.off for each in estimates]
     bias, spread = statistics.fmean(off), statistics.pstdev(off)
     most = MOST_BIAS / math.sqrt(len(off))
     checks = [
         (
-            f"{held} of {len(estimates)} intervals hold the true number, target 93 %",
-            held >= LEAST_HELD * len(estimates),
+            f"{covered} of {len(estimates)} intervals hold the true number, target 93 %",
+            covered >= LEAST_HELD * len(estimates),
         ),
         (f"off by {bias:+.2f} standard errors in the mean (spread {spread:.2f}), target {most:.2f}", abs(bias) <= most),
     ]

@@ -112,10 +112,10 @@ def error(round_: list[dict[str, int]], k1: int, kind: str) -> float:
     """
     base = "raw" if kind == "raw" else "corrected"
     k2 = 3 - k1
-    told = of_cores(round_, k1, f"predicted_{base}")
+    predicted = of_cores(round_, k1, f"predicted_{base}")
     if kind == "same work":
-        told *= of_cores(round_, k2, "cpu_ns") / of_cores(round_, k1, "cpu_ns")
-    return told / of_cores(round_, k2, base) - 1
+        predicted *= of_cores(round_, k2, "cpu_ns") / of_cores(round_, k1, "cpu_ns")
+    return predicted / of_cores(round_, k2, base) - 1
 
 
 def errors(sessions: list[results.Session], k1: int, kind: str) -> list[float]:

@@ -38,10 +38,10 @@ COVERED_TARGET = 0.85
 LINES = harness.ROOT / "benchmarks" / "results" / "whatif_changes.jsonl"
 
 
-def record(made: Made, target: Path, cpus: list[int], options: tuple[str, ...]) -> None:
+def record(program: Made, target: Path, cpus: list[int], options: tuple[str, ...]) -> None:
     """Record a run of a program to its end. Raises RuntimeError with its output if it fails."""
     target.parent.mkdir(parents=True)
-    command = made(target.parent)
+    command = program(target.parent)
     places = ",".join(map(str, cpus))
     recorder = [str(harness.HEADWAY), "record", "--force", *options, "-o", str(target), "--cpus", places, "--"]
     with command.beside():

@@ -20,9 +20,9 @@ EDGE_PIXELS = 160
 def driver() -> Path:
     """Compile the little class that starts sunflow's benchmark; return its class folder."""
     classes = FOLDER / "classes"
-    made = classes / "headway" / "bench" / "Sunflow.class"
+    compiled = classes / "headway" / "bench" / "Sunflow.class"
     sources = [DRIVER / "Program.java", DRIVER / "Sunflow.java"]
-    if not made.is_file() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+    if not compiled.is_file() or compiled.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         subprocess.run(["javac", "-d", str(classes), *map(str, sources)], check=True)
     return classes
 

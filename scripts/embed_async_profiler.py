@@ -41,10 +41,10 @@ def main() -> int:
             library = TARGET / platform / LIBRARY
             library.parent.mkdir(parents=True, exist_ok=True)
             # Beside it first: a JVM may have the old one loaded, which must not change under it.
-            made = library.with_suffix(".new")
-            made.write_bytes(jar.read(f"{platform}/libasyncProfiler.so"))
-            made.chmod(0o755)
-            os.replace(made, library)
+            replacement = library.with_suffix(".new")
+            replacement.write_bytes(jar.read(f"{platform}/libasyncProfiler.so"))
+            replacement.chmod(0o755)
+            os.replace(replacement, library)
     print(f"build: async-profiler {version} for {', '.join(PLATFORMS)}")
     return 0
 

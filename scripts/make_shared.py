@@ -290,8 +290,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     check = parser.parse_args().check
     stale = []
-    for path, made in FILES.items():  # wire.py first: what the others are made of is read with it
-        text = made()
+    for path, generate in FILES.items():  # wire.py first: what the others are made of is read with it
+        text = generate()
         if path.is_file() and path.read_text() == text:
             continue
         stale.append(path)

@@ -99,7 +99,7 @@ _METHOD = """
 def _javac(*options: str) -> Made:
     """Return the compiler of the JDK, with generated classes."""
 
-    def made(folder: Path) -> Command:
+    def command_in(folder: Path) -> Command:
         sources = []
         for i in range(_CLASSES):
             body = "".join(_METHOD % number for number in range(_METHODS))
@@ -109,7 +109,7 @@ def _javac(*options: str) -> Made:
         classes = folder / "classes"
         return Command(["javac", *(f"-J{option}" for option in options), "-d", str(classes), *sources])
 
-    return made
+    return command_in
 
 
 _SMALL = ("-XX:+UseSerialGC", "-XX:+UseTransparentHugePages", "-Xmn6m")

@@ -29,12 +29,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     causal = causal_builder.write(
         place / "c.headway", causal_builder.data_of(causal_builder.CausalModel({"half": causal_builder.serial(0.5)}))
     )
-    made = {"switches": switches, "samples": samples, "causal": causal}
-    for name, path in made.items():
+    recordings = {"switches": switches, "samples": samples, "causal": causal}
+    for name, path in recordings.items():
         with_hostile = open_recording(spoil(path, place / f"hostile-{name}.headway"))
         render = render_causal if name == "causal" else render_html
-        made[name] = render(with_hostile, place / f"{name}.html")
-    return made
+        recordings[name] = render(with_hostile, place / f"{name}.html")
+    return recordings
 
 
 @pytest.fixture(params=["switches", "samples", "causal"])

@@ -112,9 +112,9 @@ def test_recordings_of_before_are_read_as_ever(tmp_path: Path) -> None:
     later = ("blocked_in", "count_", "uncounted_")
     names = [column.name for column in TABLES["slice"].columns if not column.name.startswith(later)]
     row = dict(zip(names, (0, 1000, 500, 20, 300, 0, 1, 1, -1, True, False), strict=True))
-    made = conform(TABLES["slice"], pa.Table.from_pylist([row]))
-    path = write_recording(tmp_path / "a.headway", {"state": "complete", "mode": "ebpf"}, {"slice": made})
-    pq.write_table(pack(made).drop_columns("blocked_in"), tmp_path / "old.parquet")
+    table = conform(TABLES["slice"], pa.Table.from_pylist([row]))
+    path = write_recording(tmp_path / "a.headway", {"state": "complete", "mode": "ebpf"}, {"slice": table})
+    pq.write_table(pack(table).drop_columns("blocked_in"), tmp_path / "old.parquet")
     (tmp_path / "old.parquet").rename(path / "slice.parquet")
     take_tables_as_they_are(path)
     recording = open_recording(path)

@@ -173,8 +173,8 @@ def test_every_thread_did_what_the_player_made_it_do(program: tuple[int, int, in
     window = window_of(player, cut)
     with tempfile.TemporaryDirectory() as folder:
         got = decode(player.spool, Path(folder), window)
-    told = [got.states(thread) for thread in range(player.threads)]
-    assert [joined(each) for each in told] == [player.states(thread, window) for thread in range(player.threads)]
+    states = [got.states(thread) for thread in range(player.threads)]
+    assert [joined(each) for each in states] == [player.states(thread, window) for thread in range(player.threads)]
     assert (got.result["resyncs"], got.result["gaps"], got.result["ignored"]) == (0, 0, 0)
 
 

@@ -35,7 +35,7 @@ def recordings(draw: st.DrawFn, locks: int = 3) -> LockRecording:
     """Random threads, waits, holds and pauses: a thread waits for one thing at a time, a lock has one holder at a time."""
     threads = [FakeThread("app", 0, draw(_cycles()), f"t{i}") for i in range(4)]
     waits = [wait for thread in (*range(4), -1) for wait in draw(_waits(thread, locks))]
-    holds = [held for lock in range(locks) for held in draw(_holds(lock))]
+    holds = [hold for lock in range(locks) for hold in draw(_holds(lock))]
     pauses = draw(st.lists(st.tuples(st.integers(0, WALL - 1), st.integers(1, 9)), max_size=2))
     return LockRecording(
         threads,
@@ -100,8 +100,8 @@ RELEASED, WOKE, GONE, OWNED, ACQUIRED = range(5)
 
 def sightings(lock_recording: LockRecording, lock: int) -> list[tuple[int, int, int]]:
     """Everything that tells of the holder of a lock: (time, what, thread). Inside a hold single sightings tell nothing."""
-    holds = [held for held in lock_recording.holds if held.lock == lock]
-    points = [(held.start, ACQUIRED, held.thread) for held in holds] + [(h.end, RELEASED, h.thread) for h in holds]
+    holds = [hold for hold in lock_recording.holds if hold.lock == lock]
+    points = [(hold.start, ACQUIRED, hold.thread) for hold in holds] + [(h.end, RELEASED, h.thread) for h in holds]
     seen = []
     # Of what is seen at one moment, that counts first which tells of the wait that began first.
     for wait in sorted(lock_recording.waits, key=lambda each: each.start):
@@ -109,12 +109,12 @@ def sightings(lock_recording: LockRecording, lock: int) -> list[tuple[int, int, 
             seen.append((wait.start, OWNED, wait.owner))
         if wait.lock == lock and wait.waker is not None and wait.waking is not None:
             seen += [(wait.waking, WOKE, wait.waker), (wait.end, GONE, wait.thread)]
-    return points + [point for point in seen if not any(held.start < point[0] < held.end for held in holds)]
+    return points + [point for point in seen if not any(hold.start < point[0] < hold.end for hold in holds)]
 
 
 def holder_at(lock_recording: LockRecording, lock: int, t: int) -> int | str:
     """Who has the lock during [t, t + 1): a thread, 'nobody' (handed over) or 'dark' (not known)."""
-    holding = [held for held in lock_recording.holds if held.lock == lock and held.start <= t < held.end]
+    holding = [hold for hold in lock_recording.holds if hold.lock == lock and hold.start <= t < hold.end]
     if holding:
         return holding[0].thread
     points = sorted(sightings(lock_recording, lock), key=lambda point: point[:2])

@@ -49,20 +49,20 @@ def sums(blocks: Sequence[Block]) -> Sums:
 
 
 def slot(blocker_id: int, identity_hash: int, own: Sequence[Block], folded: Sequence[Sums] = ()) -> Slot:
-    told = sums(own)
+    own_sums = sums(own)
     return Slot(
         blocker_id,
         PARK,
         identity_hash=identity_hash,
         first_java_id=70 + own[0].thread if own and identity_hash else 0,
         parked_now=sum(each.is_open for each in own),
-        peak_parked=max([told.peak, *(each.peak for each in folded)]),
-        times=told.times + sum(each.times for each in folded),
-        measured=told.times + sum(each.times for each in folded),
+        peak_parked=max([own_sums.peak, *(each.peak for each in folded)]),
+        times=own_sums.times + sum(each.times for each in folded),
+        measured=own_sums.times + sum(each.times for each in folded),
         first_ns=min((each.start for each in own), default=0),
         last_ns=max((each.end for each in own), default=0),
-        thread_time_ns=told.thread_time_ns + sum(each.thread_time_ns for each in folded),
-        real_time_ns=told.real_time_ns + sum(each.real_time_ns for each in folded),
+        thread_time_ns=own_sums.thread_time_ns + sum(each.thread_time_ns for each in folded),
+        real_time_ns=own_sums.real_time_ns + sum(each.real_time_ns for each in folded),
     )
 
 
@@ -98,7 +98,7 @@ def decoded(blocks: Sequence[Block], folded: set[int], has_table: bool, folder: 
             flags=flags,
             **ids,
         )
-    gone = []
+    dead = []
     for thing in range(4):
         own = [each for each in blocks if each.object == thing and not each.is_together]
         if not own:
@@ -106,10 +106,10 @@ def decoded(blocks: Sequence[Block], folded: set[int], has_table: bool, folder: 
         agent.blocker(own[0].start, 1 + thing, PARK, CLASS, 500 + thing, 70 + own[0].thread)
         if thing in folded and not any(each.is_open for each in own):
             agent.dead(END_NS - 1, 1 + thing, folded_into=REST)
-            gone.append(sums(own))
+            dead.append(sums(own))
         else:
             table.slots.append(slot(1 + thing, 500 + thing, own))
-    table.slots.append(slot(REST, 0, [each for each in blocks if each.is_together], gone))
+    table.slots.append(slot(REST, 0, [each for each in blocks if each.is_together], dead))
     spool.write(folder)
     agent.write(folder)
     if has_table:

@@ -64,10 +64,10 @@ def test_with_a_core_for_each_thread_the_slices_of_the_unchanged_run_are_the_rec
 def test_slices_of_a_replay_have_the_threads_ready_that_a_simulation_has_and_its_waits_for_locks(
     threads: Programs, k1: int, k2: int
 ) -> None:
-    made = recorded(threads, k1, has_marks=False)
-    expected = simulate(made.program, k2)
-    planned = plan(made.run, made.locks, LOCKS)
-    timeline, end = traced(made.run, k2, planned)
+    recording = recorded(threads, k1, has_marks=False)
+    expected = simulate(recording.program, k2)
+    planned = plan(recording.run, recording.locks, LOCKS)
+    timeline, end = traced(recording.run, k2, planned)
     slices = timeline.slices(0)
     rounding = len(slices["end_ticks"]) + 1
     assert timeline.is_whole
@@ -87,9 +87,9 @@ def test_slices_of_a_replay_have_the_threads_ready_that_a_simulation_has_and_its
 def test_a_thread_comes_to_where_it_was_when_a_simulation_has_it_there(threads: Programs, factor: Fraction) -> None:
     """A mark is in the middle of a stretch of computing; with a core for each thread, whatever the clock, a known part of it."""
     cores = len(threads)
-    made, ran = recorded(threads, cores, has_marks=False), record(threads, cores)
-    expected = simulate(scaled(made.program, "run", factor), cores)
-    timeline, _ = traced(made.run, cores, work_factor=float(factor))
+    recording, ran = recorded(threads, cores, has_marks=False), record(threads, cores)
+    expected = simulate(scaled(recording.program, "run", factor), cores)
+    timeline, _ = traced(recording.run, cores, work_factor=float(factor))
     thread = np.array([thread for _, thread in ran.marks.values()], np.int32)
     ns = np.array([ns for ns, _ in ran.marks.values()], np.int64)
     wanted = [float(expected.marks[mark]) for mark in ran.marks]
@@ -101,9 +101,9 @@ def test_a_thread_comes_to_where_it_was_when_a_simulation_has_it_there(threads: 
 def test_a_thread_comes_to_each_recorded_time_before_it_ends_and_to_later_ones_later(
     threads: Programs, k1: int, k2: int
 ) -> None:
-    made, ran = recorded(threads, k1, has_marks=False), record(threads, k1)
-    expected = simulate(made.program, k2)
-    timeline, _ = traced(made.run, k2, plan(made.run, made.locks, LOCKS))
+    recording, ran = recorded(threads, k1, has_marks=False), record(threads, k1)
+    expected = simulate(recording.program, k2)
+    timeline, _ = traced(recording.run, k2, plan(recording.run, recording.locks, LOCKS))
     for number in range(len(threads)):
         ns = np.array(sorted(ns for ns, thread in ran.marks.values() if thread == number), np.int64)
         found = timeline.times(np.full(len(ns), number, np.int32), ns)

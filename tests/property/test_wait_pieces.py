@@ -98,7 +98,7 @@ def _in_order(lock_recording: LockRecording) -> list[Wait]:
 
 def _holder(lock_recording: LockRecording, lock: int, t: int) -> int | None:
     return next(
-        (held.thread for held in lock_recording.holds if held.lock == lock and held.start <= t < held.end), None
+        (hold.thread for hold in lock_recording.holds if hold.lock == lock and hold.start <= t < hold.end), None
     )
 
 

@@ -18,7 +18,7 @@ MOST_FORCED = 10_000
 def pairs(threads: int, *, in_circles: bool) -> Any:
     """Return a run in which all threads compute 10 ns, wait 10 ns and compute 10 ns; in circles each pair for each other."""
     number = np.arange(threads)
-    made = _native.RunSteps(
+    steps = _native.RunSteps(
         birth_ns=np.full(threads, BEFORE),
         parent=np.full(threads, -1, np.int32),
         role=np.full(threads, APP, np.uint8),
@@ -30,7 +30,7 @@ def pairs(threads: int, *, in_circles: bool) -> Any:
     twice = np.tile(number, 2).astype(np.int32)
     waited = np.repeat([0, 10], threads)
     waker = np.concatenate([np.full(threads, -1), number ^ 1 if in_circles else np.full(threads, -1)])
-    made.batch(
+    steps.batch(
         tick_ns=np.ones(2 * threads, np.int16),
         end_ticks=np.repeat([10, 30], threads),
         running_ticks=np.full(2 * threads, 10),
@@ -43,7 +43,7 @@ def pairs(threads: int, *, in_circles: bool) -> Any:
         blocked_in=np.full(2 * threads, FUTEX if in_circles else NANOSLEEP, np.uint8),
     )
     none, no_thread = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    made.resolve(
+    steps.resolve(
         start_ns=none,
         end_ns=none,
         vm_thread=no_thread,
@@ -53,7 +53,7 @@ def pairs(threads: int, *, in_circles: bool) -> Any:
         answered_thread=no_thread,
         answered_woken_ns=none,
     )
-    return made
+    return steps
 
 
 def replay(run: Any) -> tuple[float, int, float]:

@@ -55,7 +55,7 @@ def sealed(recording: Path, table: str) -> Path:
     return recording
 
 
-def exchanged(recording: Path, table: str, column: str, said: list[Any], held: list[Any], **options: Any) -> Path:
+def exchanged(recording: Path, table: str, column: str, said: list[Any], stored: list[Any], **options: Any) -> Path:
     """Make a column's file say of it what is true of the values `said`, and hold `held` in the place of the first of them."""
     file = recording / f"{table}.parquet"
     rows = pq.read_table(file)
@@ -65,31 +65,31 @@ def exchanged(recording: Path, table: str, column: str, said: list[Any], held: l
     plain: dict[str, Any] = {"compression": "none", "use_dictionary": False, "store_schema": False}
     pq.write_table(rows, file, **plain | options)
     raw = file.read_bytes()
-    old, new = (np.array(each, dtype=kind.to_pandas_dtype()).tobytes() for each in (said[: len(held)], held))
+    old, new = (np.array(each, dtype=kind.to_pandas_dtype()).tobytes() for each in (said[: len(stored)], stored))
     assert raw.count(old) == 1
     file.write_bytes(raw.replace(old, new))
     return sealed(recording, table)
 
 
 @pytest.mark.parametrize(
-    ("held", "wrong"),
+    ("stored", "wrong"),
     [
         ([750, 400, 200, 140], "140, where the file says that the least is 150"),
         ([751, 400, 200, 150], "751, where the file says that the most is 750"),
     ],
 )
-def test_a_value_beyond_the_bounds_that_its_file_states_is_told(recording: Path, held: list[int], wrong: str) -> None:
+def test_a_value_beyond_the_bounds_that_its_file_states_is_told(recording: Path, stored: list[int], wrong: str) -> None:
     """DuckDB answers max(running_ns) by the bounds: 750, whatever the rows hold."""
-    exchanged(recording, "thread", "running_ns", [750, 400, 200, 150], held)
+    exchanged(recording, "thread", "running_ns", [750, 400, 200, 150], stored)
     with pytest.raises(HeadwayError, match=f"HW323.* table thread, column running_ns: {wrong}"):
         open_recording(recording).query("SELECT max(running_ns) FROM thread")
 
 
 @pytest.mark.parametrize(
-    ("held", "wrong"), [([10, 20], None), ([20, 10], None), ([10, 700], "700, where .* most is 20")]
+    ("stored", "wrong"), [([10, 20], None), ([20, 10], None), ([10, 700], "700, where .* most is 20")]
 )
-def test_bounds_are_those_of_each_group_of_rows(recording: Path, held: list[int], wrong: str | None) -> None:
-    exchanged(recording, "thread", "running_ns", [10, 20, 700, 800], held, row_group_size=2)
+def test_bounds_are_those_of_each_group_of_rows(recording: Path, stored: list[int], wrong: str | None) -> None:
+    exchanged(recording, "thread", "running_ns", [10, 20, 700, 800], stored, row_group_size=2)
     if wrong is None:
         open_recording(recording).verify("thread")
         return
@@ -215,8 +215,8 @@ def test_a_file_with_other_values_for_another_reader_is_told(recording: Path) ->
     cut = Surgery(file)
     (meta,) = cut.metas("running_ns")
     header, content = cut.page(meta[META_DATA_OFFSET][1])
-    held = np.array([-5, -6, -7, 10**18], np.int64).tobytes()
-    meta[META_DICTIONARY_OFFSET] = (I64, cut.add(header, content[: -len(held)] + held))
+    stored = np.array([-5, -6, -7, 10**18], np.int64).tobytes()
+    meta[META_DICTIONARY_OFFSET] = (I64, cut.add(header, content[: -len(stored)] + stored))
     cut.save()
     seen = pq.read_table(file).column("running_ns").to_pylist()
     assert min(seen) > 0  # what was looked at

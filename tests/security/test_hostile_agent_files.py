@@ -42,12 +42,12 @@ def draft(directory: Path, agent: Agent, *, with_kernel: bool, **facts: Any) -> 
     spool.mkdir(parents=True, mode=0o700)
     recording.chmod(0o700)
     if with_kernel:
-        made = Spool()
-        made.fork(NOW, 10, comm=b"java")
-        made.switch(NOW + 1000, 0, None, 10)
-        made.switch(NOW + 9000, 0, 10, None)
-        made.exit(NOW + 20_000, 10)
-        made.write(spool)
+        builder = Spool()
+        builder.fork(NOW, 10, comm=b"java")
+        builder.switch(NOW + 1000, 0, None, 10)
+        builder.switch(NOW + 9000, 0, 10, None)
+        builder.exit(NOW + 20_000, 10)
+        builder.write(spool)
     agent.write(spool)
     window = {"start_ns": NOW, "end_ns": NOW + 30_000}
     plain = {"format": "headway-recording", "version": 1, "state": "recording", "pid": 10, "window": window}
@@ -278,18 +278,18 @@ def test_a_recording_can_name_no_directory_but_headways_own_to_be_removed(tmp_pa
         tempfile.TemporaryDirectory(prefix="victim-", dir="/tmp") as victim,
         tempfile.TemporaryDirectory(prefix=".headway-", dir="/tmp") as at_work,
     ):
-        held = Path(at_work).rename(Path("/tmp") / f".headway-{secrets.token_hex(8)}")
-        other = os.open(held, os.O_RDONLY)
+        moved = Path(at_work).rename(Path("/tmp") / f".headway-{secrets.token_hex(8)}")
+        other = os.open(moved, os.O_RDONLY)
         fcntl.flock(other, fcntl.LOCK_SH)
-        for place in (Path(victim), held):
+        for place in (Path(victim), moved):
             (place / "libc.so").write_bytes(b"x")
             (place / "agent-1.spool").write_bytes(b"x")
-        names = [Path(victim).name, f"../tmp/{Path(victim).name}", f"{Path(victim).name}/../{held.name}", held.name]
+        names = [Path(victim).name, f"../tmp/{Path(victim).name}", f"{Path(victim).name}/../{moved.name}", moved.name]
         notes = [{**NOTE, "name": name} for name in names]
         recover(draft(tmp_path, Agent(10, created_ns=NOW), with_kernel=True, agents_elsewhere=notes))
-        for place in (Path(victim), held):
+        for place in (Path(victim), moved):
             assert sorted(each.name for each in place.iterdir()) == ["agent-1.spool", "libc.so"]
-        held.rename(at_work)
+        moved.rename(at_work)
         os.close(other)
 
 
@@ -299,15 +299,15 @@ def test_ids_that_no_process_has_are_damage_and_cost_no_table(tmp_path: Path, fi
     most = (1 << 32) - 1
     recording = draft(tmp_path, Agent(10, created_ns=NOW), with_kernel=True)
     ids = [most if each == field else 11 for each in range(7)]
-    made = Spool()
-    made.fork(NOW, 10, comm=b"java")
-    made._life(NOW, 16, ids[0], struct.pack("<IIIIq16s", ids[1], ids[2], ids[3], ids[4], NOW, b"t"))
-    made.switch(NOW + 1000, 0, None, 10)
-    made.switch(NOW + 2000, 0, 10, ids[5])
-    made.switch(NOW + 3000, 0, ids[6], 10)
-    made.switch(NOW + 9000, 0, 10, None)
-    made.exit(NOW + 20_000, 10)
-    made.write(recording / "spool")
+    builder = Spool()
+    builder.fork(NOW, 10, comm=b"java")
+    builder._life(NOW, 16, ids[0], struct.pack("<IIIIq16s", ids[1], ids[2], ids[3], ids[4], NOW, b"t"))
+    builder.switch(NOW + 1000, 0, None, 10)
+    builder.switch(NOW + 2000, 0, 10, ids[5])
+    builder.switch(NOW + 3000, 0, ids[6], 10)
+    builder.switch(NOW + 9000, 0, 10, None)
+    builder.exit(NOW + 20_000, 10)
+    builder.write(recording / "spool")
     assert recovered(recording)["thread"] >= 1
 
 

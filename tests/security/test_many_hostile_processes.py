@@ -163,7 +163,7 @@ def locker(tmp_path: Path) -> Iterator[Path]:
     flock = shutil.which("flock")
     if flock is None:
         pytest.skip("needs flock (util-linux)")
-    held = subprocess.Popen([flock, "--exclusive", str(tmp_path), SLEEP, "1000"], start_new_session=True)
+    holder = subprocess.Popen([flock, "--exclusive", str(tmp_path), SLEEP, "1000"], start_new_session=True)
     try:
         probe = os.open(tmp_path, os.O_RDONLY)
         for _ in range(1000):
@@ -176,8 +176,8 @@ def locker(tmp_path: Path) -> Iterator[Path]:
         os.close(probe)
         yield tmp_path
     finally:
-        os.killpg(held.pid, 9)
-        held.wait()
+        os.killpg(holder.pid, 9)
+        holder.wait()
 
 
 def test_a_recording_that_somebody_keeps_locked_is_not_waited_for(locker: Path) -> None:

@@ -67,8 +67,8 @@ def test_a_mapped_file_of_a_mount_that_headway_does_not_see_is_not_opened_as_its
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 4096):
             (found,) = [each for each in mapped_tables(os.getpid(), soon) if each.path == str(path)]
             rights = rights_of(os.getpid())
-            with PinnedFile(found, rights, soon) as held:
-                assert held.content(10, soon) == bytes(10)
+            with PinnedFile(found, rights, soon) as pinned:
+                assert pinned.content(10, soon) == bytes(10)
             subprocess.run(["umount", "--lazy", str(place)], check=True)
             is_mounted = False
             (hidden,) = [each for each in mapped_tables(os.getpid(), soon) if each.inode == found.inode]

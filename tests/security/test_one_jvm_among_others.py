@@ -56,8 +56,8 @@ def agent_of(pid: int, longest_ns: int, times: int) -> Agent:
     for at in range(times):
         begin = NOW + 10 + at
         agent.phase(begin, begin + longest_ns, GC, b"x")
-        held = struct.pack("<qII", begin, 1, 5)
-        agent.records.append(record(begin + longest_ns, types["HW_HOLD"], pid, held))
+        hold = struct.pack("<qII", begin, 1, 5)
+        agent.records.append(record(begin + longest_ns, types["HW_HOLD"], pid, hold))
     return agent
 
 

@@ -80,8 +80,8 @@ def _state(place: Path) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     for path in (place, *sorted(place.rglob("*"))):
         status = path.lstat()
-        held = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-        found.append((str(path), status.st_uid, status.st_gid, status.st_mode, status.st_mtime_ns, held))
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found.append((str(path), status.st_uid, status.st_gid, status.st_mode, status.st_mtime_ns, content))
     return found
 
 
@@ -140,14 +140,19 @@ def test_a_directory_that_is_exchanged_as_it_is_made_is_refused(
         os.chown(home, STRANGER, STRANGER)
 
         def mkdir(
-            name: Any, *args: Any, made: Any = os.mkdir, home: Path = home, kind: str = exchanged_for, **options: Any
+            name: Any,
+            *args: Any,
+            real_mkdir: Any = os.mkdir,
+            home: Path = home,
+            kind: str = exchanged_for,
+            **options: Any,
         ) -> None:
-            made(name, *args, **options)
+            real_mkdir(name, *args, **options)
             (home / name).rmdir()
             if kind == "link":
                 (home / name).symlink_to(bait)
             else:
-                made(home / name)
+                real_mkdir(home / name)
                 os.chown(home / name, STRANGER, STRANGER)
 
         with monkeypatch.context() as patch:

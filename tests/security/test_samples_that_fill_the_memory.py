@@ -76,8 +76,10 @@ def test_names_of_all_jvms_together_have_a_limit_and_what_one_leaves_is_the_othe
         file = tables.files[number]
         assert file.stacks.frames is not None
         kept[pid] = {len(name) for name in file.stacks.frames["class_name"].to_pylist()}
-        told = f"{2 * frames} names of frames are longer than those of any program" if kept[pid] != {name_bytes} else ""
-        assert file.damage == told
+        problem = (
+            f"{2 * frames} names of frames are longer than those of any program" if kept[pid] != {name_bytes} else ""
+        )
+        assert file.damage == problem
     assert kept == {1: {256}, 2: {200}, 3: {256}, 4: {20_000}}
     assert sum(file.name_bytes for file in tables.files.values()) <= 1 << 20
 

@@ -89,27 +89,27 @@ def test_the_tables_of_a_recording_count_together(recording: Path) -> None:
         opened.verify("cpu_gap")
 
 
-@pytest.mark.parametrize(("group", "told"), [(1 << 30, True), (1 << 14, True), (1 << 14, False)])
+@pytest.mark.parametrize(("group", "is_refused"), [(1 << 30, True), (1 << 14, True), (1 << 14, False)])
 def test_slices_are_read_in_parts_but_neither_in_large_ones_nor_far_beyond_their_file(
-    recording: Path, monkeypatch: pytest.MonkeyPatch, group: int, told: bool
+    recording: Path, monkeypatch: pytest.MonkeyPatch, group: int, is_refused: bool
 ) -> None:
     row = pq.read_table(recording / "slice.parquet").slice(0, 1)
     rows = pa.Table.from_arrays(
         [pa.repeat(row.column(name)[0], 1 << 18) for name in row.column_names], schema=row.schema
     )
-    if not told or group > 1 << 18:
+    if not is_refused or group > 1 << 18:
         monkeypatch.setattr(values, "_STREAMED_TIMES_ITS_FILE", 1 << 20)
     opened = put(recording, "slice", rows, row_group_size=group)
-    if not told:
+    if not is_refused:
         opened.verify("slice")
         return
     with pytest.raises(HeadwayError, match=r"HW325.*with table slice"):
         opened.verify("slice")
 
 
-@pytest.mark.parametrize(("times", "told"), [(256, True), (1024, False)])
+@pytest.mark.parametrize(("times", "is_refused"), [(256, True), (1024, False)])
 def test_tables_are_a_limited_number_of_times_as_long_as_their_files(
-    recording: Path, monkeypatch: pytest.MonkeyPatch, times: int, told: bool
+    recording: Path, monkeypatch: pytest.MonkeyPatch, times: int, is_refused: bool
 ) -> None:
     """Tables of recordings are at most forty times as long; whatever is within 64 MiB (here: 1 MiB) is not asked."""
     monkeypatch.setattr(values, "room_bytes", lambda: 1 << 40)
@@ -118,7 +118,7 @@ def test_tables_are_a_limited_number_of_times_as_long_as_their_files(
     opened = put(recording, "counter", counters(ROWS))
     files = sum(info.bytes for info in opened.manifest.tables.values())
     monkeypatch.setattr(values, "_TIMES_THEIR_FILES", ROWS * row_bytes * times // 512 // files)
-    if told:
+    if is_refused:
         with pytest.raises(HeadwayError, match=r"HW325.*with table counter"):
             opened.verify("counter")
     else:

@@ -216,10 +216,10 @@ def test_the_locks_of_a_running_jvm_are_printed_plainly(
     table = SimpleNamespace(read=lambda: LiveTable(1, 0, 2 * 10**9, (lock,), 0, 0, 0, 0))
 
     @contextlib.contextmanager
-    def made(pid: int, *_: object) -> Iterator[tuple[Any, bool]]:
+    def events_of(pid: int, *_: object) -> Iterator[tuple[Any, bool]]:
         yield table, False
 
-    monkeypatch.setattr(live_locks, "live_locks", made)
+    monkeypatch.setattr(live_locks, "live_locks", events_of)
     monkeypatch.setattr("headway.cli.live.process_descriptor", lambda pid: contextlib.nullcontext(None))
     texts = [run("locks", "--pid", 1, *more) for more in ([], ["--all"], ["--json"])]
     texts += [run("dump", "--pid", 1, "-o", "-", *more) for more in ([], ["--json"])]

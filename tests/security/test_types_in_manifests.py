@@ -105,5 +105,5 @@ def test_a_window_that_no_machine_has_ends_no_command_in_a_defects_message(
     edit(recording, window=window)
     for command, message in ends.items():
         code = invoke([command, str(recording)])
-        told = capfd.readouterr().err
-        assert (code, message in told, "HW319" in told) == (1 if message else 0, True, False), (command, told)
+        errors = capfd.readouterr().err
+        assert (code, message in errors, "HW319" in errors) == (1 if message else 0, True, False), (command, errors)

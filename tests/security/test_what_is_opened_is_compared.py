@@ -259,10 +259,13 @@ def test_what_a_jvm_loads_is_its_users_alone_and_never_writable(place: Path) -> 
     hers.chmod(0o1777)
     directory = TargetDirectory.create(os.open(hers, os.O_PATH | os.O_DIRECTORY), STRANGER, Deadline.after(20))
     directory.place_libraries([library], Deadline.after(20))
-    made = hers / directory.name
-    found = {each.name: (stat.S_IMODE(each.stat().st_mode), each.stat().st_uid) for each in (made, *made.iterdir())}
-    assert found == {made.name: (0o700, 54321), "libheadway_agent.so": (0o500, 54321)}
-    assert (made / library.name).read_bytes() == b"agent"
+    directory_of_hers = hers / directory.name
+    found = {
+        each.name: (stat.S_IMODE(each.stat().st_mode), each.stat().st_uid)
+        for each in (directory_of_hers, *directory_of_hers.iterdir())
+    }
+    assert found == {directory_of_hers.name: (0o700, 54321), "libheadway_agent.so": (0o500, 54321)}
+    assert (directory_of_hers / library.name).read_bytes() == b"agent"
     directory.remove(Deadline.after(20))
     assert [*hers.iterdir()] == []
 
@@ -341,12 +344,12 @@ def test_a_mapped_table_that_others_may_write_is_not_shown_as_its_jvms(tmp_path:
         path.chmod(mode)
         (found,) = [each for each in mapped_tables(os.getpid(), soon) if each.path == str(path)]
         rights = rights_of(os.getpid())
-        with PinnedFile(found, rights, soon) as held:
+        with PinnedFile(found, rights, soon) as pinned:
             if mode & 0o022:
                 with pytest.raises(PermissionError):
-                    held.content(10, soon)
+                    pinned.content(10, soon)
             else:
-                assert held.content(10, soon) == bytes(10)
+                assert pinned.content(10, soon) == bytes(10)
 
 
 def test_a_name_that_leads_to_another_file_than_the_one_that_is_mapped_is_not_shown(
@@ -359,12 +362,12 @@ def test_a_name_that_leads_to_another_file_than_the_one_that_is_mapped_is_not_sh
         (found,) = [each for each in mapped_tables(os.getpid(), soon) if each.path == str(path)]
         rights = Rights(os.geteuid(), os.getegid(), (), True)
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        with PinnedFile(found, rights, soon) as held:
-            assert held.content(10, soon) == bytes(10)
+        with PinnedFile(found, rights, soon) as pinned:
+            assert pinned.content(10, soon) == bytes(10)
         (tmp_path / "another").write_bytes(b"another")
         (tmp_path / "another").rename(path)
-        with PinnedFile(found, rights, soon) as held, pytest.raises(FileNotFoundError):
-            held.content(10, soon)
+        with PinnedFile(found, rights, soon) as pinned, pytest.raises(FileNotFoundError):
+            pinned.content(10, soon)
 
 
 @pytest.mark.root

@@ -211,8 +211,8 @@ def selection_options(command: Command) -> Command:
 def _adding(command: Command, parameters: Sequence[click.Parameter]) -> Command:
     """Add parameters that are there already to a function that is to be a command."""
     for parameter in reversed(parameters):
-        made = functools.partial(_same, parameter)
-        command = click.option(cls=cast("type[click.Option]", made))(command)
+        factory = functools.partial(_same, parameter)
+        command = click.option(cls=cast("type[click.Option]", factory))(command)
     return command
 
 

@@ -82,10 +82,10 @@ class Started:
         def look() -> bool:
             files = [path.read_text() for path in (directory / "spool").glob("causal-*.jsonl")]
             lines = [line for text in files for line in text.splitlines(keepends=True) if line.endswith("\n")]
-            made = [note for note in map(json.loads, lines) if note["t"] == "experiment"]
+            experiments = [note for note in map(json.loads, lines) if note["t"] == "experiment"]
             return any(
                 first["speedup_pct"] == 0 < second["delay_ns"] and is_visited(first) and is_visited(second)
-                for first, second in itertools.pairwise(made)
+                for first, second in itertools.pairwise(experiments)
             )
 
         wait_for(look)

@@ -113,11 +113,11 @@ def test_pauses_of_the_collector_made_half_as_long_take_half_of_them_off_the_pro
     run = stress(java, tmp_path, "garbage", "-XX:+UseSerialGC", SMALL_HEAP, f"-Xlog:gc,safepoint:file={log}", spec=spec)
     unharmed(run, "garbage")
     experiment = run.last("experiment")
-    told = log.read_text()
+    output = log.read_text()
     # Not the pauses: where a young collection would not be safe, that and the full one are two of them, in one operation.
-    operations = re.findall(r'Safepoint "\w*Collect\w*"', told)
+    operations = re.findall(r'Safepoint "\w*Collect\w*"', output)
     assert experiment["gcs"] == experiment["hits"] == len(operations) > 1
-    pauses_ms = [float(text) for text in re.findall(r" Pause .* ([\d.]+)ms$", told, re.MULTILINE)]
+    pauses_ms = [float(text) for text in re.findall(r" Pause .* ([\d.]+)ms$", output, re.MULTILINE)]
     assert experiment["gc_ns"] == pytest.approx(1e6 * sum(pauses_ms), rel=0.1)  # by the JVM's own clocks
     # Each pause is halved by itself, and rounded down.
     assert abs(experiment["delay_ns"] - experiment["gc_ns"] / 2) <= experiment["gcs"]

@@ -92,12 +92,12 @@ def test_lines_are_right_where_the_agent_comes_before_the_code_is_compiled(
         recorder = start_headway("causal", "--pid", program.pid, "--progress", "TwoCosines.cos", "-o", path)
         wait_for(lambda: any(notes.stat().st_size for notes in path.glob("spool/causal-*.jsonl")))
         said, _ = program.communicate("\n", timeout=100)
-        _, told = recorder.communicate(timeout=100)
+        _, errors = recorder.communicate(timeout=100)
     finally:
         program.kill()
-    assert (program.returncode, recorder.returncode) == (0, 0), told
+    assert (program.returncode, recorder.returncode) == (0, 0), errors
     measured = {each["event"]: each["cpu_ns"] for each in map(json.loads, said.splitlines())}
-    assert "HW652" not in told  # lines of safepoints, or of code that was compiled before
+    assert "HW652" not in errors  # lines of safepoints, or of code that was compiled before
     asked = "SELECT method, line_number, cpu_ns FROM causal_line WHERE kind = 'line' ORDER BY cpu_ns DESC"
     lines = json.loads(headway("query", path, asked, "--json").stdout)
     assert (lines[0]["method"], lines[0]["line_number"]) == ("cos", line_of("Math.cos("))

@@ -52,7 +52,7 @@ class Served(NamedTuple):
     elapsed_ns: int
 
 
-def told(line: str) -> Served:
+def parse_served(line: str) -> Served:
     return Served(*map(int, line.split()))
 
 
@@ -63,7 +63,7 @@ def served(java: Path, classes: Path, spool: Path, spec: str, *arguments: object
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S, **AHEAD)
     notes = [json.loads(line) for path in spool.glob("causal-*.jsonl") for line in path.read_text().splitlines()]
     (experiment,) = (note for note in notes if note["t"] == "experiment")
-    return experiment, told(done.stdout)
+    return experiment, parse_served(done.stdout)
 
 
 def test_the_time_in_flight_is_what_the_program_measures_itself(java: Path, classes: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_command_says_what_the_program_measures_itself(java: Path, classes: 
     words = ["causal", "--end-to-end", "--repeat", "2", "--latency", f"requests={PLACES}", "-o", output]
     done = headway(*words, "--", java, "-cp", classes, "Requests", "4", "100")
     assert done.returncode == 0, done.stderr
-    runs = [told(line) for line in done.stdout.splitlines()]
+    runs = [parse_served(line) for line in done.stdout.splitlines()]
     requests = sum(run.requests for run in runs)
     in_flight_ns = sum(run.in_flight_ns for run in runs)
     (point,) = (

@@ -29,9 +29,9 @@ def test_a_class_without_line_numbers_is_told_of_and_goes_by_its_methods(classes
     points = ("--progress", "work=Units.unit", "--progress", "line=Units:11")
     done = headway("causal", *points, "-o", output, "--", JAVA_17, "-cp", classes, "Units", "1500")
     assert done.returncode == 0, done.stderr
-    (told,) = re.findall(r"HW604: .*", done.stderr)
-    assert told.startswith("HW604: line: ")
-    assert "no line numbers" in told
+    (notice,) = re.findall(r"HW604: .*", done.stderr)
+    assert notice.startswith("HW604: line: ")
+    assert "no line numbers" in notice
     said = json.loads(headway("causal", output, "--json").stdout)
     (units,) = map(int, re.findall(r"units (\d+)", done.stdout))
     assert {point["name"]: point["hits"] for point in said["progress_points"]}["work"] == units

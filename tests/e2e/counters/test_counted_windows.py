@@ -66,12 +66,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_page_faults_by_lock_are_those_of_the_holds_that_are_recorded(run: Run) -> None:
     """Nobody is queued when the last of each round gets the lock: what it touches counts for its thread, not for the lock."""
-    held = run.rows(
+    rows = run.rows(
         f"SELECT java_id, start_ns, start_ns + dur_ns FROM hold JOIN blocker USING (blocker_id) "
         f"WHERE identity_hash = {run.said['identity_hash']}"
     )
-    inside = [(each, hold) for each in run.said["holds"] for hold in held if of_hold(each, hold)]
-    assert len(inside) == len(held) >= ROUNDS * (THREADS - 2)
+    inside = [(each, hold) for each in run.said["holds"] for hold in rows if of_hold(each, hold)]
+    assert len(inside) == len(rows) >= ROUNDS * (THREADS - 2)
     known = [each["faults"] for each, (java_id, begin, end) in inside if run.has_counts(java_id, begin, end)]
     assert len(known) >= len(inside) // 2
     row = next(
@@ -83,7 +83,7 @@ def test_page_faults_by_lock_are_those_of_the_holds_that_are_recorded(run: Run) 
     assert (figure["high"] is None) == (row["counted_ns"] < row["cpu_ns"])
     touchers = [each for each in run.counters()["threads"] if each["name"].startswith("toucher-")]
     others = [
-        each for each in run.said["holds"] if each["round"] >= 0 and not any(of_hold(each, hold) for hold in held)
+        each for each in run.said["holds"] if each["round"] >= 0 and not any(of_hold(each, hold) for hold in rows)
     ]
     outside = sum(each["faults"] for each in others if run.has_counts(each["java_id"], each["acquired_ns"], FOREVER))
     assert figure["low"] <= sum(each["counts"]["page-faults"]["low"] for each in touchers) - outside

@@ -53,8 +53,8 @@ def theirs(path: Path) -> Samples:
     rows: Samples = defaultdict(list)
     for line in said.splitlines():
         kind, weight, ns, thread, *frames = line.split("\t")
-        told = [frame.rsplit("|", 3) for frame in frames]
-        stack = tuple((name, method, _line(line), FRAME_KINDS[word]) for name, method, line, word in told)
+        parts = [frame.rsplit("|", 3) for frame in frames]
+        stack = tuple((name, method, _line(line), FRAME_KINDS[word]) for name, method, line, word in parts)
         rows[kind, weight, thread, stack].append(int(ns))
     return rows
 
@@ -130,9 +130,9 @@ def test_collapsed_stacks_are_those_of_the_converter(profiled: Path, tmp_path: P
         headway("export", tmp_path / "a.headway", "--format", "collapsed", "--event", "cpu", "-o", found).returncode
         == 0
     )
-    told = collapsed(expected)
-    assert told.total() > 10
-    assert {stack: weight // INTERVAL_NS for stack, weight in collapsed(found).items()} == told
+    converted = collapsed(expected)
+    assert converted.total() > 10
+    assert {stack: weight // INTERVAL_NS for stack, weight in collapsed(found).items()} == converted
 
 
 def collapsed(path: Path) -> Counter[str]:

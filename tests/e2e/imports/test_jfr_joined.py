@@ -26,8 +26,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("joined")
     compile_java(folder, PROGRAM)
     for jdk, java in JAVAS.items():
-        told = "all" if jdk == "jdk25" else "few"  # allocations, and CPU time, by two events
-        command = [java, "-Xmx256m", "-cp", folder, "FlightRecorded", folder / f"{jdk}.jfr", told]
+        allocation_events = "all" if jdk == "jdk25" else "few"  # allocations, and CPU time, by two events
+        command = [java, "-Xmx256m", "-cp", folder, "FlightRecorded", folder / f"{jdk}.jfr", allocation_events]
         subprocess.run(list(map(str, command)), check=True, capture_output=True, timeout=120)
     machine = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
     with zipfile.ZipFile(workloads_jar().with_name("async-profiler.jar")) as jar:

@@ -55,8 +55,8 @@ def test_every_value_of_every_event_is_what_the_jdk_prints(zoo: Zoo) -> None:
 
 
 def test_the_file_has_several_chunks(zoo: Zoo) -> None:
-    told = subprocess.run([JFR, "summary", str(zoo.path)], capture_output=True, text=True, check=True).stdout
-    chunks = next(line for line in told.splitlines() if "Chunks:" in line)
+    summary = subprocess.run([JFR, "summary", str(zoo.path)], capture_output=True, text=True, check=True).stdout
+    chunks = next(line for line in summary.splitlines() if "Chunks:" in line)
     assert int(chunks.split(":")[1]) >= ROUNDS
 
 

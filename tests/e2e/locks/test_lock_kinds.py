@@ -208,6 +208,6 @@ def test_parks_of_virtual_threads_are_known_as_timed_and_pinned_and_by_their_thr
         )
         kind = ("park", True, "parkNanos" in way or way == "parkUntil", way.startswith("pinned"), False)
         assert rows == [(*kind, identity_hash, "VirtualParks$Place" if identity_hash else "")], way
-    told = {row["identity_hash"]: row["first_thread"] for row in run.locks if row["identity_hash"]}
-    names = {way: told[identity_hash] for way, (_, identity_hash) in said.items() if identity_hash}
+    first_threads = {row["identity_hash"]: row["first_thread"] for row in run.locks if row["identity_hash"]}
+    names = {way: first_threads[identity_hash] for way, (_, identity_hash) in said.items() if identity_hash}
     assert names == {way: "a-name" if way == "named" else f"virtual thread #{said[way][0]}" for way in names}

@@ -45,12 +45,12 @@ def test_each_of_thousands_of_short_lived_objects_has_its_own_parks_and_its_time
     assert last == "together true"  # else no object was without a place, and nothing is tested
     own = summed((int(a), int(b), int(c)) for a, b, c in (line.split() for line in lines))
     rows = [row for row in locks_json(recording, "--by", "lock") if row["class_name"] == "ShortLived$Thing"]
-    told = summed((row["identity_hash"], row["times_parked"], row["parking_thread_time_ns"]) for row in rows)
-    assert {each: sums[0] for each, sums in told.items()} == {each: sums[0] for each, sums in own.items()}
-    longer = {each: (told[each], own[each]) for each in own if not 0 < told[each][1] <= own[each][1]}
+    figures = summed((row["identity_hash"], row["times_parked"], row["parking_thread_time_ns"]) for row in rows)
+    assert {each: sums[0] for each, sums in figures.items()} == {each: sums[0] for each, sums in own.items()}
+    longer = {each: (figures[each], own[each]) for each in own if not 0 < figures[each][1] <= own[each][1]}
     assert not longer
     blocks = open_recording(recording).query(
         "SELECT identity_hash, count(*), sum(dur_ns)::BIGINT FROM block JOIN blocker USING (blocker_id)"
         " WHERE class_name = 'ShortLived$Thing' GROUP BY 1"
     )
-    assert summed(blocks.fetchall()) == told
+    assert summed(blocks.fetchall()) == figures

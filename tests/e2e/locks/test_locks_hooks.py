@@ -171,8 +171,8 @@ def test_classes_still_come_from_the_class_data_archive(
     without, recorded = sources
     shared = {name for name, source in without.items() if "shared objects file" in source}
     assert len(shared) > 300
-    gone = {name: recorded[name] for name in shared & recorded.keys() if "shared objects file" not in recorded[name]}
-    assert gone == {}
+    missing = {name: recorded[name] for name in shared & recorded.keys() if "shared objects file" not in recorded[name]}
+    assert missing == {}
 
 
 def test_classes_from_the_archive_call_the_hooks_in_the_interpreter_too(
@@ -341,8 +341,8 @@ def test_a_recording_that_ends_before_the_program_takes_the_hooks_out(java: Path
 def other_agent(tmp_path: Path) -> str:
     """Return the option that loads the program's own Java agent."""
     jar = tmp_path / "other-agent.jar"
-    with zipfile.ZipFile(jar, "w") as made:
-        made.writestr(
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr(
             "META-INF/MANIFEST.MF",
             "Manifest-Version: 1.0\nPremain-Class: headway.workloads.OtherAgent\nCan-Retransform-Classes: true\n",
         )

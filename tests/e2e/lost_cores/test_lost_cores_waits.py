@@ -230,7 +230,7 @@ def test_virtual_threads_wait_for_a_lock_though_the_kernel_sees_nothing(tmp_path
     ]
     assert len({each.java_id for each in waiting}) == threads
     assert {each.cause for each in waiting} == {"lock_contention"}
-    held = sum(min(each.end_ns, span[1]) - max(each.start_ns, span[0]) for each in waiting)
-    assert held == threads * (span[1] - span[0])
+    waited_ns = sum(min(each.end_ns, span[1]) - max(each.start_ns, span[0]) for each in waiting)
+    assert waited_ns == threads * (span[1] - span[0])
     ((main,),) = run.rows("SELECT java_id FROM thread WHERE name = 'main' AND kind = 'app'")
     assert {each.target for each in waiting} == {main}

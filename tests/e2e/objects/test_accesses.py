@@ -191,10 +191,10 @@ def test_a_jvm_that_is_killed_leaves_its_counts_of_a_moment_before(classes: Path
 def test_classes_that_another_agent_has_retransformed_count_as_before(jdk: str, classes: Path, tmp_path: Path) -> None:
     compile_java(classes, PROGRAMS / "Retransformer.java")
     jar = tmp_path / "other.jar"
-    with zipfile.ZipFile(jar, "w") as made:
+    with zipfile.ZipFile(jar, "w") as archive:
         manifest = "Manifest-Version: 1.0\nPremain-Class: Retransformer\nCan-Retransform-Classes: true\n"
-        made.writestr("META-INF/MANIFEST.MF", manifest)
-        made.write(classes / "Retransformer.class", "Retransformer.class")
+        archive.writestr("META-INF/MANIFEST.MF", manifest)
+        archive.write(classes / "Retransformer.class", "Retransformer.class")
     wanted, found = run_with_agent(JAVAS[jdk], classes, tmp_path / "spool", f"-javaagent:{jar}")
     assert within(found, wanted) == wanted
 

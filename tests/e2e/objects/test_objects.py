@@ -32,7 +32,7 @@ class Told(NamedTuple):
     bytes: dict[str, int]
 
 
-def told(output: str) -> Told:
+def parse_output(output: str) -> Told:
     classes, total = {}, {}
     for line in output.splitlines():
         thread, kind, *numbers = line.split()
@@ -58,7 +58,7 @@ def recorded(
     command = ["record", "--mode", "agent", "--objects", what, "-o", path, "--", java, *options]
     done = headway(*command, "-cp", classes, "ObjectCounts", rounds)
     assert done.returncode == 0, done.stderr
-    return told(done.stdout), path
+    return parse_output(done.stdout), path
 
 
 def asked(path: Path, *options: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_each_collector_tells_the_same(jdk: str, collector: str, classes: Path, 
     ]
     done = subprocess.run([*command, "ObjectCounts", "5000"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-    wanted = told(done.stdout).classes
+    wanted = parse_output(done.stdout).classes
     assert of_own_classes(spool) == total_of(wanted)
 
 
@@ -201,7 +201,7 @@ def test_a_jvm_that_is_killed_leaves_its_sums_of_a_moment_before(classes: Path, 
         lines: list[str] = []
         while not lines or not lines[-1].startswith("jvm bytes"):
             lines.append(recorder.stdout.readline())
-        wanted = told("".join(lines))
+        wanted = parse_output("".join(lines))
         deadline = time.monotonic() + 60
         while of_own_classes(path / "spool") != total_of(wanted.classes) and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -224,7 +224,7 @@ def test_a_class_that_is_unloaded_is_kept_alive_by_nobody_and_its_objects_are_co
     done = subprocess.run([*command, "ClassChurn", str(loaders)], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert of_classes(tmp_path, {"ClassChurn$Loaded"}) == {"ClassChurn$Loaded": (2 * loaders, 0)}
-    assert told(done.stdout).bytes["unloaded"] >= 2 * loaders - 10
+    assert parse_output(done.stdout).bytes["unloaded"] >= 2 * loaders - 10
 
 
 def test_threads_that_start_after_an_attach_are_counted_from_their_first_object_on(
@@ -243,7 +243,7 @@ def test_threads_that_start_after_an_attach_are_counted_from_their_first_object_
             out, _ = program.communicate("\n", timeout=120)
             _, err = recorder.communicate(timeout=120)
     assert (program.returncode, recorder.returncode) == (0, 0), err
-    wanted = told(out)
+    wanted = parse_output(out)
     started = {key: counts for key, counts in wanted.classes.items() if key[0] != "main"}
     found = asked(path, "--by", "thread-class")
     assert groups_of(found, Told(started, {})) == started
@@ -273,7 +273,7 @@ def test_the_last_sums_of_a_program_that_goes_on_are_there(classes: Path, tmp_pa
         assert recorder.returncode == 0, err
         assert program.poll() is None
         program.communicate("", timeout=60)
-    started = {key: counts for key, counts in told("".join(lines)).classes.items() if key[0] != "main"}
+    started = {key: counts for key, counts in parse_output("".join(lines)).classes.items() if key[0] != "main"}
     found = asked(path, "--by", "thread-class")
     assert groups_of(found, Told(started, {})) == started
     assert "HW804" not in {each["id"] for each in found["warnings"]}

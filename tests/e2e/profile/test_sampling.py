@@ -345,7 +345,9 @@ def test_virtual_threads_are_sampled_on_their_carriers(tmp_path: Path, workloads
         "JOIN thread t USING (thread_id) WHERE f.class_name = 'headway.workloads.VirtualThreads' AND method = 'nap' GROUP BY ALL",
     )
     assert rows == [("carrier", True)]
-    told = {each["id"]: each["message"] for each in json.loads(headway("top", recording, "--json").stdout)["warnings"]}
+    warnings = {
+        each["id"]: each["message"] for each in json.loads(headway("top", recording, "--json").stdout)["warnings"]
+    }
     # Of what each thread executed the share of its samples that are virtual threads'; a thread without samples has none.
     theirs, every = query(
         recording,
@@ -357,8 +359,8 @@ def test_virtual_threads_are_sampled_on_their_carriers(tmp_path: Path, workloads
         "WHERE state = 'running' AND kind <> 'headway' GROUP BY thread_id) "
         "SELECT sum(ns * coalesce(part, 0)), sum(ns) FROM executed LEFT JOIN share USING (thread_id)",
     )[0]
-    stated = int(told["HW448"].partition("%")[0]) / 100
-    assert stated == pytest.approx(theirs / every, abs=0.02), told
+    stated = int(warnings["HW448"].partition("%")[0]) / 100
+    assert stated == pytest.approx(theirs / every, abs=0.02), warnings
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------------
@@ -376,8 +378,8 @@ def test_output_and_exit_code_are_the_programs_own(
     plain = subprocess.run(words, capture_output=True, text=True, check=False)
     done = headway("record", "--sample", "cpu,alloc,wall", "-o", tmp_path / "r.headway", "--", *words)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
-    told = [line for line in done.stderr.splitlines() if not line.startswith(("headway: ", "  next: "))]
-    assert told == plain.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("headway: ", "  next: "))]
+    assert lines == plain.stderr.splitlines()
 
 
 def test_the_samples_of_a_killed_jvm_end_before_it_and_the_recording_says_so(tmp_path: Path, workloads: Path) -> None:

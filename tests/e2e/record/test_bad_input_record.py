@@ -186,10 +186,10 @@ def test_a_process_that_runs_no_program_is_not_said_to_have_ended(tmp_path: Path
 
 
 def test_a_pid_that_is_gone_a_thread_or_a_zombie_is_told_apart(tmp_path: Path) -> None:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
     output = tmp_path / "r.headway"
-    assert "no such process" in refused(headway("record", "-o", output, "--pid", str(gone.pid)), "HW004")
+    assert "no such process" in refused(headway("record", "-o", output, "--pid", str(ended.pid)), "HW004")
     for nonsense in ("0", "-5", "4194305"):
         refused(headway("record", "-o", output, f"--pid={nonsense}"), "HW004")
     zombie = subprocess.Popen(["true"])

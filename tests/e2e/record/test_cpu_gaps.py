@@ -70,8 +70,8 @@ def beside_each_other(directory: Path) -> tuple[Recording, int, dict[str, int], 
     with subprocess.Popen([sys.executable, "-S", "-c", OTHER, *words], stdout=subprocess.PIPE, text=True) as other:
         result = headway("record", "-o", directory / "r.headway", "--", sys.executable, "-S", "-c", OURS, *words)
         assert result.returncode == 0, result.stderr
-        told, _ = other.communicate(timeout=60)
-    return open_recording(directory / "r.headway"), cpu, json.loads(result.stdout), json.loads(told)
+        output, _ = other.communicate(timeout=60)
+    return open_recording(directory / "r.headway"), cpu, json.loads(result.stdout), json.loads(output)
 
 
 def gaps(recording: Recording, cpu: int, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:

@@ -70,8 +70,8 @@ def test_a_program_goes_on_as_without_headway_when_a_file_of_its_agent_is_cut_of
         go.touch()
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, own_lines(err)) == (7, SAID, [])
-    (told,) = cut_off_notices(recording)
-    assert told.startswith(path.name)
+    (notice,) = cut_off_notices(recording)
+    assert notice.startswith(path.name)
     assert not notice_ids(recording) & {"HW062", "HW203"}
     assert manifest(recording)["state"] == "complete"
     locks = Locks(recording)

@@ -265,8 +265,8 @@ def test_the_printed_command_can_be_pasted_into_a_shell(user_finds: dict[str, An
     words = subprocess.run(
         ["/bin/sh", "-c", f"set -f; printf '%s\\n' {lines.split('(as root')[0]}"], capture_output=True
     )
-    told = subprocess.run(
+    done = subprocess.run(
         ["/bin/sh", "-c", f"set -f; printf '%s\\n' {user_finds['way_up'].split('(as root')[0]}"], capture_output=True
     )
-    assert words.stdout == told.stdout
+    assert words.stdout == done.stdout
     assert words.stdout.count(b"\n") >= 7

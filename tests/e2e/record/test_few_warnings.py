@@ -67,10 +67,10 @@ def test_an_ordinary_run_shows_at_most_two_warnings(name: str, classes: Path, tm
     assert len(shown) <= MOST, done.stderr
     assert not {"HW201", "HW410", "HW418"} & set(shown), done.stderr
     assert "HW418" in _folded(done.stderr), done.stderr
-    told = headway("notes", recording).stdout
-    assert "one recording can't tell how much runs differ" in " ".join(told.split())
+    notes = headway("notes", recording).stdout
+    assert "one recording can't tell how much runs differ" in " ".join(notes.split())
     if name == "script":
-        assert not re.search(r"'(?:ls|dirname|java)'", told)
+        assert not re.search(r"'(?:ls|dirname|java)'", notes)
 
 
 def test_every_message_has_a_severity_and_most_are_warnings() -> None:

@@ -185,8 +185,8 @@ def test_a_running_jvm_is_attached_to_dumped_and_left_unharmed(classes: Path, tm
         assert "Pinned" in dump.read_text()
         _, err = program.communicate("\n", timeout=60)
         assert program.returncode == 0, err
-        _, told = recorder.communicate(timeout=60)
-        assert recorder.returncode == 0, told
+        _, errors = recorder.communicate(timeout=60)
+        assert recorder.returncode == 0, errors
     finally:
         program.kill()
     assert manifest(path)["state"] == "complete"
@@ -213,9 +213,9 @@ def test_a_sweep_records_every_configuration_and_its_speedup_is_told(tmp_path: P
     words = ("--sequential", f"{run} 1", "--parallel", f"{run} {{threads}}", "--threads", "2", "--repeat", 1)
     done = headway("sweep", *words, "-o", output)
     assert done.returncode == 0, done.stderr
-    told = headway("speedups", output, "--json")
-    assert told.returncode == 0, told.stderr
-    (row,) = json.loads(told.stdout)["threads"]
+    answer = headway("speedups", output, "--json")
+    assert answer.returncode == 0, answer.stderr
+    (row,) = json.loads(answer.stdout)["threads"]
     assert (row["threads"], row["runs"], row["plain_runs"]) == (2, 1, 1)
     assert row["real_speedup"] is None or row["real_speedup"] > 0
     versions = set()

@@ -103,8 +103,8 @@ def test_an_argument_file_that_is_a_pipe_is_left_for_the_jvm_to_read(tmp_path: P
 
 def main_runs(recording: Path) -> bool:
     """Tell whether the agent has written of a JVM's main thread by now, which it does when the JVM is up."""
-    made = (recording / "spool").glob("agent-*.spool")
-    spools = [path for path in made if path.read_bytes().startswith(b"HWSPOOL")]  # which the agent writes last
+    agent_files = (recording / "spool").glob("agent-*.spool")
+    spools = [path for path in agent_files if path.read_bytes().startswith(b"HWSPOOL")]  # which the agent writes last
     return any(start.name == "main" for path in spools for start in read_agent_spool(path).starts)
 
 
@@ -263,13 +263,13 @@ def test_a_signal_sent_to_the_whole_process_group_reaches_the_program_once(
 ) -> None:
     program = [sys.executable, "-c", COUNTS_SIGNALS, str(tmp_path / "ready"), str(tmp_path / "enough")]
     recorder = start_headway("record", "-o", tmp_path / "r.headway", "--", *program, start_new_session=True)
-    told = tmp_path / "ready"
-    wait_for(lambda: told.read_text() == "ready")
+    ready = tmp_path / "ready"
+    wait_for(lambda: ready.read_text() == "ready")
     os.killpg(recorder.pid, number)
-    wait_for(lambda: told.read_text() == "ready!")  # two signals of one kind that are pending at once are one
+    wait_for(lambda: ready.read_text() == "ready!")  # two signals of one kind that are pending at once are one
     time.sleep(0.5)
     os.kill(recorder.pid, number)  # and one to headway alone, which the program is to get: it would be the third
-    wait_for(lambda: len(told.read_text()) >= len("ready!!"))
+    wait_for(lambda: len(ready.read_text()) >= len("ready!!"))
     time.sleep(0.5)
     (tmp_path / "enough").touch()
     out, err = recorder.communicate(timeout=100)

@@ -84,9 +84,9 @@ def held_off(tmp_path_factory: pytest.TempPathFactory) -> HeldOff:
             finally:
                 recorder.kill()
         assert recorder.returncode == 0, err
-        told = parse_throttled((group / "cpu.stat").read_text())
-    assert told is not None
-    return HeldOff(open_recording(output), program.pid, told)
+        throttled = parse_throttled((group / "cpu.stat").read_text())
+    assert throttled is not None
+    return HeldOff(open_recording(output), program.pid, throttled)
 
 
 def test_throttling_is_counted_as_the_kernel_counts_it(held_off: HeldOff) -> None:

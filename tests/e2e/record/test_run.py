@@ -76,9 +76,9 @@ def test_of_a_run_that_ctrl_c_ended_the_closing_lines_say_so(tmp_path: Path) -> 
             assert time.monotonic() < deadline
             time.sleep(0.005)
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
-    assert running.returncode == 130, told
-    assert re.search(r"The program used .*, until it was interrupted", told)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert re.search(r"The program used .*, until it was interrupted", errors)
 
 
 def test_run_leaves_locks_and_samples_out_when_it_is_told_to(tmp_path: Path, workloads: Path) -> None:
@@ -192,12 +192,12 @@ def test_a_signal_during_the_findings_leaves_a_complete_recording_and_the_progra
             assert time.monotonic() < deadline
             time.sleep(0.005)
         running.send_signal(number)
-        _, told = running.communicate(timeout=60)
-    assert running.returncode == 0, told
-    assert "HW508: " in told
-    assert reason in told
-    assert f"headway report {directory}" in told
-    assert f"headway: recording {directory}" in told
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 0, errors
+    assert "HW508: " in errors
+    assert reason in errors
+    assert f"headway report {directory}" in errors
+    assert f"headway: recording {directory}" in errors
     assert not directory.with_suffix(".html").exists()
     assert headway("report", directory, cwd=tmp_path).returncode == 0
     assert directory.with_suffix(".html").exists()

@@ -294,8 +294,10 @@ def test_iterations_that_warm_up_are_found_left_out_and_told(tmp_path: Path) -> 
     runs = read_runs(found)
     for limit in ("parallel_fraction", "work_inflation", "lock_contention", "waiting"):
         command = next_command(limit, "work", runs.sequential, runs.parallel[2])
-        told = beyond(command, runs.parallel[2])  # of `headway threads`, where these short threads have no sample
-        assert (" --from " in command) != bool(told), command
+        beyond_threads = beyond(
+            command, runs.parallel[2]
+        )  # of `headway threads`, where these short threads have no sample
+        assert (" --from " in command) != bool(beyond_threads), command
         shown = headway(*shlex.split(command)[1:], cwd=tmp_path)
         assert shown.returncode == 0, (command, shown.stderr)
 

@@ -71,8 +71,8 @@ def test_the_work_that_is_given_to_other_threads_is_the_region(how: str, jdk: st
     (region,) = found.regions
     place, kind = FOUND[how]
     assert region.pattern.replace("\\", "").startswith(f"^{place}"), region
-    (told,) = (notice.message for notice in found.notices if notice.id == "HW493")
-    assert f"({kind})" in told
+    (message,) = (notice.message for notice in found.notices if notice.id == "HW493")
+    assert f"({kind})" in message
     (alone,) = found.sequential_regions
     assert alone.pattern == r"^GivenWork\.item$"
 
@@ -103,12 +103,12 @@ def test_threads_above_the_cores_are_told_and_wait_for_them(swept: Swept) -> Non
 
 
 @pytest.mark.parametrize(
-    ("region", "told"),
+    ("region", "message"),
     [("x=NoSuchClass", "HW490"), ("x=.", "HW491"), (r"work=GivenWork\.item", None)],
     ids=["nothing", "everything", "corrected"],
 )
 def test_regions_of_a_finished_sweep_are_given_anew_and_bad_ones_told(
-    region: str, told: str | None, swept: Swept, tmp_path: Path
+    region: str, message: str | None, swept: Swept, tmp_path: Path
 ) -> None:
     found = swept("threads", JAVA_17, f"{CORES},{2 * CORES}")
     copy = shutil.copytree(found.path, tmp_path / "copy.sweep")
@@ -118,5 +118,5 @@ def test_regions_of_a_finished_sweep_are_given_anew_and_bad_ones_told(
     assert [f"{each.name}={each.pattern}" for each in again.regions] == [region]
     assert not again.regions_found
     assert [run.name for run in again.runs] == [run.name for run in found.runs], "nothing is run again"
-    assert {each for each in ("HW490", "HW491") if each in done.stderr} == ({told} if told else set())
+    assert {each for each in ("HW490", "HW491") if each in done.stderr} == ({message} if message else set())
     assert "HW493" not in done.stderr

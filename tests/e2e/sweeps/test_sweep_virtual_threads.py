@@ -19,11 +19,11 @@ OPEN = ("--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED", "--add-o
 def test_waits_of_virtual_threads_for_a_lock_are_not_said_to_be_no_contention(tmp_path: Path) -> None:
     carriers = "-Djdk.virtualThreadScheduler.parallelism={threads}"
     program = ["-cp", str(workloads_jar()), "headway.workloads.VirtualLock", "500", "200000"]
-    made = headway(
+    done = headway(
         *("sweep", "--parallel", " ".join([javas()[1], *OPEN, carriers, *program]), "--threads", "1,2", "--repeat", 1),
         *("--region", r"work=VirtualLock\.lambda", "-o", tmp_path / "a.sweep"),
     )
-    assert made.returncode == 0, made.stderr
+    assert done.returncode == 0, done.stderr
     said = headway("speedups", tmp_path / "a.sweep", "--json")
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)

@@ -80,7 +80,7 @@ class LockRecording:
     @property
     def locks(self) -> int:
         """Return how many locks there are."""
-        named = [*(wait.lock for wait in self.waits), *(held.lock for held in self.holds)]
+        named = [*(wait.lock for wait in self.waits), *(hold.lock for hold in self.holds)]
         return max([*named, len(self.classes) - 1, len(self.kinds) - 1], default=-1) + 1
 
     def kind(self, lock: int) -> str:
@@ -135,7 +135,7 @@ class LockRecording:
     def _blocker(self, lock: int) -> dict[str, Any]:
         mine = [wait for wait in self.waits if wait.lock == lock]
         events = [t for wait in mine for t in (wait.start, *(() if wait.is_open else (wait.end,)))] or [0]
-        held = [each.end - each.start for each in self.holds if each.lock == lock]
+        lengths = [each.end - each.start for each in self.holds if each.lock == lock]
         levels = [self.parked(lock, t) for t in range(self.wall)]
         return {
             "blocker_id": lock,
@@ -154,8 +154,8 @@ class LockRecording:
             "peak_parked": max(levels, default=0),
             "thread_time_ns": sum(levels),
             "real_time_ns": sum(level > 0 for level in levels),
-            "holds": len(held),
-            "hold_ns": sum(held),
+            "holds": len(lengths),
+            "hold_ns": sum(lengths),
         }
 
     def _block(self, wait: Wait) -> dict[str, Any]:
@@ -183,9 +183,9 @@ class LockRecording:
             "owns_monitor": wait.owns_monitor,
         }
 
-    def _hold(self, held: LockHold) -> dict[str, Any]:
-        times = {"start_ns": ORIGIN + held.start, "dur_ns": held.end - held.start}
-        return {"blocker_id": held.lock, **self._thread("", held.thread), **times, "source": held.source}
+    def _hold(self, hold: LockHold) -> dict[str, Any]:
+        times = {"start_ns": ORIGIN + hold.start, "dur_ns": hold.end - hold.start}
+        return {"blocker_id": hold.lock, **self._thread("", hold.thread), **times, "source": hold.source}
 
     def _thread(self, prefix: str, thread: int | None) -> dict[str, Any]:
         if thread is None:

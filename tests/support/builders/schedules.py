@@ -45,8 +45,8 @@ class Phase:
         if self.cause == causes.SLEEP:
             piece = [("sleep", 0 if removed else self.size), ("work", self.work)]
         else:
-            held = min(self.size, self.work)
-            piece = [(middle, held), ("work", self.work - held)]
+            busy = min(self.size, self.work)
+            piece = [(middle, busy), ("work", self.work - busy)]
         first, last = (
             [[("away", self.late), ("work", 2 * self.pieces * self.work)]] if self.late else [] for _ in range(2)
         )

@@ -97,8 +97,8 @@ class Spool:
             PREEMPT * preempt | NO_EXEC * (exec_ns is None and others_ns is None) | OTHERS * (others_ns is not None)
         )
         flags |= COUNTED * (counts is not None)
-        told = others_ns if exec_ns is None else exec_ns
-        body = struct.pack("<IHHQ", into or 0, 0 if out is None else state | blocked_in << 8, flags, told or 0)
+        executed_ns = others_ns if exec_ns is None else exec_ns
+        body = struct.pack("<IHHQ", into or 0, 0 if out is None else state | blocked_in << 8, flags, executed_ns or 0)
         self._sched(cpu, ns, 1, out or 0, body + words(counts or ()))
 
     def reading(self, ns: int, cpu: int, tid: int | None, counts: Sequence[int]) -> None:

@@ -23,9 +23,9 @@ Rows = dict[str, Counter[str]]
 def printed(path: Path) -> Rows:
     """Return event -> its rows, as the JDK sees them."""
     command = [JFR, "print", "--json", "--stack-depth", "2048", str(path)]
-    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    payload = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     found: Rows = defaultdict(Counter)
-    for event in told["recording"]["events"]:
+    for event in payload["recording"]["events"]:
         values = {name: _theirs(value) for name, value in event["values"].items()}
         if event["type"] == "headway.Zoo":  # it prints a char as text, and forgets that an int has no sign
             values["letter"] = ord(event["values"]["letter"])

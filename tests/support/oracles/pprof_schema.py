@@ -33,11 +33,11 @@ def _profile_class() -> Any:
             field, kind, number = each.split()
             label = field_type.LABEL_REPEATED if kind.startswith("*") else field_type.LABEL_OPTIONAL
             kind = kind.lstrip("*")
-            made = message.field.add(name=field, number=int(number), label=label)
+            descriptor = message.field.add(name=field, number=int(number), label=label)
             if kind in _FIELDS:
-                made.type, made.type_name = field_type.TYPE_MESSAGE, f".pprof_schema.{kind}"
+                descriptor.type, descriptor.type_name = field_type.TYPE_MESSAGE, f".pprof_schema.{kind}"
             else:
-                made.type = getattr(field_type, f"TYPE_{kind.upper()}")
+                descriptor.type = getattr(field_type, f"TYPE_{kind.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("pprof_schema.Profile"))

@@ -51,12 +51,12 @@ def test_pairs_are_made_within_a_session_and_pooled_over_sessions() -> None:
 
 
 def test_what_the_recorder_used_beside_the_program_is_added_to_every_pair() -> None:
-    made = session(
+    measured = session(
         block(False, 1000), block(True, 1010, recorder_ns=5), block(False, 1000), block(True, 990, recorder_ns=15)
     )
-    made["blocks"].append(block(False, 1000))
-    assert driven.recorder_share([made]) == pytest.approx(20 / 2000)
-    found = overhead.of_program([made])
+    measured["blocks"].append(block(False, 1000))
+    assert driven.recorder_share([measured]) == pytest.approx(20 / 2000)
+    found = overhead.of_program([measured])
     assert found["cpu"].median == pytest.approx(1.0)
     assert found["cpu_with_recorder"].median == pytest.approx(1.01)
     assert found["cpu"].aa_median == 1
@@ -89,26 +89,26 @@ def a_round(
 
 
 def test_an_error_compares_what_one_number_of_cores_predicts_with_what_the_other_took() -> None:
-    made = {"rounds": [a_round({1: 110, 2: 180}, {1: 200, 2: 100}, {1: 200, 2: 210})] * 3}
-    assert walltime_error.errors([made], 1, "raw") == pytest.approx([0.1] * 3)
-    assert walltime_error.errors([made], 2, "corrected") == pytest.approx([-0.1] * 3)
-    assert walltime_error.work_growth([made]) == pytest.approx(0.05)
+    measured = {"rounds": [a_round({1: 110, 2: 180}, {1: 200, 2: 100}, {1: 200, 2: 210})] * 3}
+    assert walltime_error.errors([measured], 1, "raw") == pytest.approx([0.1] * 3)
+    assert walltime_error.errors([measured], 2, "corrected") == pytest.approx([-0.1] * 3)
+    assert walltime_error.work_growth([measured]) == pytest.approx(0.05)
 
 
 def test_a_prediction_for_the_work_that_was_really_done_is_right_where_only_the_work_grew() -> None:
     # 200 on one core are 100 on two; there they take 30 % more CPU time, and so 130.
-    made = {"rounds": [a_round({1: 100, 2: 260}, {1: 200, 2: 130}, {1: 200, 2: 260})]}
-    assert walltime_error.errors([made], 1, "corrected") == pytest.approx([100 / 130 - 1])
-    assert walltime_error.errors([made], 1, "same work") == pytest.approx([0])
-    assert walltime_error.errors([made], 2, "same work") == pytest.approx([0])
+    measured = {"rounds": [a_round({1: 100, 2: 260}, {1: 200, 2: 130}, {1: 200, 2: 260})]}
+    assert walltime_error.errors([measured], 1, "corrected") == pytest.approx([100 / 130 - 1])
+    assert walltime_error.errors([measured], 1, "same work") == pytest.approx([0])
+    assert walltime_error.errors([measured], 2, "same work") == pytest.approx([0])
 
 
 def test_runs_without_free_cpus_are_left_out_and_counted() -> None:
     good = a_round({1: 110, 2: 180}, {1: 200, 2: 100}, {1: 200, 2: 210})
     disturbed = a_round({1: 500, 2: 500}, {1: 200, 2: 100}, {1: 200, 2: 210}, starved_ns=50)
-    made = {"rounds": [[*good, *disturbed], disturbed]}
-    assert walltime_error.errors([made], 1, "raw") == pytest.approx([0.1])
-    assert walltime_error.left_out([made]) == "16 of 24"
+    measured = {"rounds": [[*good, *disturbed], disturbed]}
+    assert walltime_error.errors([measured], 1, "raw") == pytest.approx([0.1])
+    assert walltime_error.left_out([measured]) == "16 of 24"
     figures, verdicts = walltime_error.summarise({"h2": [{"rounds": [disturbed]}]})
     assert not figures
     assert verdicts == [("no runs on free CPUs", False)]

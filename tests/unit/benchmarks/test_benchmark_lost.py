@@ -31,7 +31,7 @@ WORKS = FakeThread("app", 0, [("R", 100)])
 
 
 @pytest.mark.parametrize(
-    ("other", "span", "told"),
+    ("other", "span", "message"),
     [
         ([("W", 40), ("R", 60)], (0, 100), Ready(0, 40, 40)),  # born, and left beside another one
         ([("R", 10), ("W", 30), ("R", 60)], (0, 100), Ready(0, 30, 30)),  # taken off
@@ -41,9 +41,9 @@ WORKS = FakeThread("app", 0, [("R", 100)])
     ],
 )
 def test_cores_that_were_idle_while_a_thread_was_ready_are_counted(
-    tmp_path: Path, other: list[tuple[str, int]], span: tuple[int, int], told: Ready
+    tmp_path: Path, other: list[tuple[str, int]], span: tuple[int, int], message: Ready
 ) -> None:
-    assert ready(tmp_path / "r", [WORKS, FakeThread("app", 0, other)], span) == told
+    assert ready(tmp_path / "r", [WORKS, FakeThread("app", 0, other)], span) == message
 
 
 def test_who_waits_while_all_cores_are_taken_is_not_kept_off_an_idle_one(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def kept(path: Path, repeat: int) -> Path:
     sequential, parallel = COMMANDS
-    made = sweep_builder.make(path, (1, 2), repeat)
-    write_sweep(replace(made, sequential=sequential, parallel=parallel, from_marker="measuring"))
+    sweep = sweep_builder.make(path, (1, 2), repeat)
+    write_sweep(replace(sweep, sequential=sequential, parallel=parallel, from_marker="measuring"))
     return path
 
 

@@ -79,8 +79,10 @@ def test_rows_that_memory_does_not_hold_are_those_of_a_file_that_it_does(
     monkeypatch.setattr(importing, "WaitTables", partial(WaitTables, in_memory=1000))
     import_file(source, tmp_path / "spilled.headway")
     for table, rows in (("block", 1200), ("blocker", 1), ("sample", 600), ("jfr_ThreadPark", 1200)):
-        held, spilled = (pq.read_table(tmp_path / f"{name}.headway/{table}.parquet") for name in ("held", "spilled"))
-        assert (held.num_rows, spilled.equals(held)) == (rows, True), table
+        in_memory, spilled = (
+            pq.read_table(tmp_path / f"{name}.headway/{table}.parquet") for name in ("held", "spilled")
+        )
+        assert (in_memory.num_rows, spilled.equals(in_memory)) == (rows, True), table
     names = [{each.name for each in (tmp_path / f"{name}.headway").iterdir()} for name in ("held", "spilled")]
     assert names[0] == names[1]
 

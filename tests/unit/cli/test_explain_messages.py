@@ -22,16 +22,16 @@ def test_titles_and_reasons_are_plain_text(message_id: str) -> None:
 
 
 def test_in_the_next_command_a_files_name_is_one_word_of_a_shell() -> None:
-    told = Notice.of("HW508", path=Path("my runs/first.headway"), reason="it's gone")
-    assert "my runs/first.headway" in told.message
-    assert shlex.split(told.remedy)[:3] == ["headway", "report", "my runs/first.headway"]
+    notice = Notice.of("HW508", path=Path("my runs/first.headway"), reason="it's gone")
+    assert "my runs/first.headway" in notice.message
+    assert shlex.split(notice.remedy)[:3] == ["headway", "report", "my runs/first.headway"]
 
 
 def test_no_message_is_explained_with_a_format_in_it(run: Run) -> None:
     """Whoever asks what a message means reads {share}, and nothing of how a program writes it."""
-    told = {each["id"]: each for each in json.loads(run("explain", "--json")[1])}
-    assert [*told] == sorted(MESSAGES)
-    for each in told.values():
+    by_id = {each["id"]: each for each in json.loads(run("explain", "--json")[1])}
+    assert [*by_id] == sorted(MESSAGES)
+    for each in by_id.values():
         for text in (each["message"], each["remedy"]):
             assert not re.search(r"\{\w+[:!]", text), f"{each['id']}: {text}"
             assert not re.fullmatch(r"\{\w+\}", text), f"{each['id']}: {text} says nothing"

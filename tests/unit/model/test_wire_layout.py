@@ -27,7 +27,7 @@ def test_offsets_sizes_and_constants_are_those_of_the_compiler(tmp_path: Path) -
     source = tmp_path / "layout.c"
     source.write_text(f'#include <stddef.h>\n#include <stdio.h>\n#include "{RECORDS}"\nint main(void) {{\n{lines}}}\n')
     subprocess.run(["cc", "-o", tmp_path / "layout", source], check=True, timeout=60)
-    told = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True, timeout=60)
-    assert list(map(int, told.stdout.split())) == said
+    done = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True, timeout=60)
+    assert list(map(int, done.stdout.split())) == said
     assert len(said) > 150
     assert (wire.HW_SPOOL_MAGIC, wire.HW_LOCK_MAGIC) == (b"HWSPOOL\0", b"HWLOCKS\0")

@@ -30,7 +30,7 @@ GROUPS = (("cycles", "instructions"), ("page-faults",))
 KINDS = ("app", "gc", "headway", "carrier")
 
 
-def made(path: Path) -> Path:
+def write_recording(path: Path) -> Path:
     slices = [
         CountedSlice(0, 0, 0, 40 * MS, (80 * MS, 40 * MS, 7), (0, 0)),
         CountedSlice(1, 1, 20 * MS, 20 * MS, (10 * MS, 20 * MS, 0), (0, 0)),
@@ -41,7 +41,7 @@ def made(path: Path) -> Path:
 
 
 def test_the_view_has_the_figures_of_the_command(run: Run, tmp_path: Path) -> None:
-    path = made(tmp_path / "a.headway")
+    path = write_recording(tmp_path / "a.headway")
     code, out, err = run("counters", path, "--json")
     assert code == 0, err
     said = json.loads(out)
@@ -57,7 +57,7 @@ def test_the_view_has_the_figures_of_the_command(run: Run, tmp_path: Path) -> No
 
 
 def test_rates_are_of_kinds_and_say_where_nothing_is_known(tmp_path: Path) -> None:
-    edges, found = rates_of_kinds(open_recording(made(tmp_path / "a.headway")), 10)
+    edges, found = rates_of_kinds(open_recording(write_recording(tmp_path / "a.headway")), 10)
     assert edges == tuple(range(0, 101 * MS, 10 * MS))
     rates = {(each.event, each.kind): each.rates for each in found}
     assert set(rates) == {

@@ -38,9 +38,9 @@ class Terminal(io.StringIO):
 
 def terminal_for(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Put a terminal in the place of standard error; in the test itself, as pytest has its own there before."""
-    made = Terminal()
-    monkeypatch.setattr("sys.stderr", made)
-    return made
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    return terminal
 
 
 @pytest.fixture

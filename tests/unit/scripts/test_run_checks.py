@@ -108,9 +108,9 @@ def test_a_file_without_a_budget_and_a_budget_without_a_file_fail(run_checks: Mo
     there = {str(path.relative_to(times.ROOT)) for path in (times.ROOT / "tests").rglob("test_*.py")}
     rows = {file: {"budget_s": 5} for file in there - {"tests/unit/cli/test_cli.py"}} | {"tests/unit/test_no.py": {}}
     (tmp_path / "durations.json").write_text(json.dumps({"files": rows}))
-    new, gone = times.without_budget()
+    new, removed = times.without_budget()
     assert new.startswith("tests/unit/cli/test_cli.py: has no budget")
-    assert gone == "tests/durations.json: there is no tests/unit/test_no.py"
+    assert removed == "tests/durations.json: there is no tests/unit/test_no.py"
     times.add_budgets()
     assert times.without_budget() == []
     assert times.read_durations()["tests/unit/cli/test_cli.py"] == {"seconds": 0.0, "budget_s": 10}

@@ -203,8 +203,8 @@ def test_a_manifest_value_of_the_wrong_type_is_an_error_not_a_crash(recording: P
 
 def test_a_recording_in_progress_is_told_apart_from_a_finished_one(recording: Path) -> None:
     edit(recording, state="recording")
-    gone = error_of(recording).notice
-    assert (gone.id, gone.remedy) == ("HW304", f"headway recover {recording}")
+    notice = error_of(recording).notice
+    assert (notice.id, notice.remedy) == ("HW304", f"headway recover {recording}")
     with subprocess.Popen(["sleep", "60"]) as recorder:
         try:
             its = Process.of(recorder.pid)

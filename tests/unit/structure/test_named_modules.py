@@ -77,16 +77,16 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 def unknown_names(line: str) -> list[str]:
     """Return the files and modules that a line names and that there are not."""
-    gone = [name for name in FILE.findall(line) if name not in ends_of_paths() and not ELSEWHERE.fullmatch(name)]
+    unknown = [name for name in FILE.findall(line) if name not in ends_of_paths() and not ELSEWHERE.fullmatch(name)]
     for package, member in MODULE.findall(line.replace("headway.", "")):
         if package in packages() and member not in packages()[package] | ENDINGS:
-            gone.append(f"{package}.{member}")
-    return gone
+            unknown.append(f"{package}.{member}")
+    return unknown
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_comment_and_no_page_names_a_file_or_a_module_that_is_not_there(folder: str) -> None:
-    gone = [
+    unknown = [
         f"{path.relative_to(ROOT)}:{number}: {name}"
         for path in files()
         if path.relative_to(ROOT).as_posix().startswith(folder + "/")
@@ -94,7 +94,7 @@ def test_no_comment_and_no_page_names_a_file_or_a_module_that_is_not_there(folde
         for number, line in prose(path)
         for name in unknown_names(line)
     ]
-    assert not gone, "\n".join(gone)
+    assert not unknown, "\n".join(unknown)
 
 
 def test_a_name_of_a_file_that_was_moved_is_found() -> None:

@@ -47,11 +47,11 @@ def steps_of(data: LockData, found: HolderStates, units_blocker: Ints) -> Steps:
     total = np.zeros(len(data.blockers), dtype=np.int64)
     np.add.at(total, row, found.ns)
     steps = Steps(*(np.full(len(total), value, dtype=np.int64) for value in (-1, -1, 0)))
-    held = found.holder >= 0
-    of_row, of_holder, at = numbered_pairs(row[held], found.holder[held])
+    has_holder = found.holder >= 0
+    of_row, of_holder, at = numbered_pairs(row[has_holder], found.holder[has_holder])
     by_holder = np.zeros(len(of_row), dtype=np.int64)
-    np.add.at(by_holder, at, found.ns[held])
-    blocked = held & (found.state == BLOCKED) & (found.ns >= LEAST_SHARE * total[row])
+    np.add.at(by_holder, at, found.ns[has_holder])
+    blocked = has_holder & (found.state == BLOCKED) & (found.ns >= LEAST_SHARE * total[row])
     nothing = np.full(len(by_holder), -1, dtype=np.int64)
     for rows, holder, lock, ns in (
         (of_row, of_holder, nothing, by_holder),

@@ -268,7 +268,7 @@ def directory_for_jvm(directory: Path) -> Path:
 
     As root, below a directory where others could exchange it: through headway's own descriptor, for as long as headway lives.
     """
-    held = directory if directory.is_relative_to(_DESCRIPTORS) else pinned(directory)
-    if os.geteuid() != 0 or not held.is_relative_to(_DESCRIPTORS) or safe_to_load(directory):
+    pinned_path = directory if directory.is_relative_to(_DESCRIPTORS) else pinned(directory)
+    if os.geteuid() != 0 or not pinned_path.is_relative_to(_DESCRIPTORS) or safe_to_load(directory):
         return directory.resolve()
-    return Path(f"/proc/{os.getpid()}/fd") / held.relative_to(_DESCRIPTORS)
+    return Path(f"/proc/{os.getpid()}/fd") / pinned_path.relative_to(_DESCRIPTORS)

@@ -126,8 +126,8 @@ def _holder_text(row: Lock) -> str:
     top = holders_by_name(row)[0]
     others = len(row.holders) + row.more_holders - len(holder_groups(row)[0])
     many = f" and {counted(others, 'other')}" if others else ""
-    held = "brought it on" if top.seen_by == ("waker",) and row.waiting != "lock contention" else "held it"
-    return f"{printable(top.thread)}{many} {held} meanwhile: {_doing_text(row.holding or {})}."
+    verb = "brought it on" if top.seen_by == ("waker",) and row.waiting != "lock contention" else "held it"
+    return f"{printable(top.thread)}{many} {verb} meanwhile: {_doing_text(row.holding or {})}."
 
 
 def _doing_text(doing: Mapping[str, int]) -> str:

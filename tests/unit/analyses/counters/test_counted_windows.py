@@ -35,7 +35,7 @@ def asked(*words: object) -> Any:
     return json.loads(done.stdout)
 
 
-def told(*words: object) -> str:
+def printed_by(*words: object) -> str:
     """Return what a command that is refused says, on one line."""
     done = headway("counters", *words)
     assert done.returncode in (1, 2), done.stdout
@@ -144,11 +144,11 @@ def test_regions_that_match_nothing_or_cannot_be_looked_for_are_told(tmp_path: P
     assert by_region_or_nothing(found, "gone") == (0, 0)
     without = forked(tmp_path / "b.headway", is_sampled=False)
     assert [each["id"] for each in asked(without, "--by", "region", "--region", "x")["warnings"]] == ["HW492"]
-    assert "no regular expression" in told(path, "--by", "region", "--region", "x=(")
-    assert "given twice" in told(path, "--by", "region", "--region", "x=a", "--region", "x=b")
-    assert "add --by region" in told(path, "--region", "x")
+    assert "no regular expression" in printed_by(path, "--by", "region", "--region", "x=(")
+    assert "given twice" in printed_by(path, "--by", "region", "--region", "x=a", "--region", "x=b")
+    assert "add --by region" in printed_by(path, "--region", "x")
     other = counted_recording(tmp_path / "c.headway", [CountedSlice(0, 0, 0, MS, (1, 1))], MS, (EVENTS,), groups=[])
-    assert told(other, "--by", "region").startswith("HW109")
+    assert printed_by(other, "--by", "region").startswith("HW109")
 
 
 def by_region_or_nothing(found: Any, name: str) -> tuple[int, float]:
@@ -220,7 +220,7 @@ def test_iterations_that_a_window_cuts_are_left_out(tmp_path: Path) -> None:
     path = iterated(tmp_path / "a.headway")
     found = asked(path, "--by", "iteration", "--from", "20ms", "--to", "45ms")
     assert [row["iteration"] for row in found["iterations"]] == [2, 3]
-    assert "no iteration lies in the window" in told(path, "--by", "iteration", "--from", "22ms", "--to", "39ms")
+    assert "no iteration lies in the window" in printed_by(path, "--by", "iteration", "--from", "22ms", "--to", "39ms")
 
 
 def test_an_iteration_whose_counts_are_not_known_is_not_one_that_counted_nothing(tmp_path: Path) -> None:
@@ -243,11 +243,11 @@ def test_lines_that_the_recorder_looked_for_are_marks(tmp_path: Path) -> None:
     assert [(row["from_ns"], row["to_ns"]) for row in found["iterations"]] == [(11 * MS, 21 * MS), (21 * MS, 50 * MS)]
     assert [row["counts"]["cycles"]["value"] for row in found["iterations"]] == [500 + 1000, 100 + 140 + 120 + 2000]
     assert asked(path, "--by", "iteration", "--iterations", "gc")["iterations_by"] == "gc"
-    assert "did not look for such lines" in told(path, "--by", "iteration", "--iterations", "marker=other")
+    assert "did not look for such lines" in printed_by(path, "--by", "iteration", "--iterations", "marker=other")
     edit(path, iterations={**marks, "marks_ns": [ORIGIN_NS + at * MS for at in (11, 21, 21, 21)]})
-    assert "2 of 4 lines came together with the one before" in told(path, "--by", "iteration")
+    assert "2 of 4 lines came together with the one before" in printed_by(path, "--by", "iteration")
     edit(path, iterations={"by": "marker=round", "marks_ns": []})
-    assert "printed no line with that text" in told(path, "--by", "iteration")
+    assert "printed no line with that text" in printed_by(path, "--by", "iteration")
 
 
 @pytest.mark.parametrize(
@@ -266,15 +266,15 @@ def test_stretches_in_a_method_are_iterations_and_are_said_to_be_no_calls(tmp_pa
     (row,) = found["iterations"]
     assert (row["from_ns"], row["to_ns"], row["counts"]["cycles"]["value"]) == (100, 300, 700)
     assert [each["id"] for each in found["warnings"]] == ["HW112"]
-    assert "no sample has a frame" in told(path, "--by", "iteration", "--iterations", "method=gone")
+    assert "no sample has a frame" in printed_by(path, "--by", "iteration", "--iterations", "method=gone")
     without = forked(tmp_path / "b.headway", is_sampled=False)
-    assert "no samples that show methods" in told(without, "--by", "iteration", "--iterations", "method=gone")
+    assert "no samples that show methods" in printed_by(without, "--by", "iteration", "--iterations", "method=gone")
 
 
 def test_what_cannot_be_an_iteration_is_refused_with_its_reason(tmp_path: Path) -> None:
     slices = [CountedSlice(0, 0, 0, MS, (5, 5))]
     path = counted_recording(tmp_path / "a.headway", slices, 4 * MS, (EVENTS,))
-    refused = told(path, "--by", "iteration")
+    refused = printed_by(path, "--by", "iteration")
     assert refused.startswith("HW111")
     assert "no JVM collected garbage because of System.gc()" in refused
     for words, message in (
@@ -285,7 +285,7 @@ def test_what_cannot_be_an_iteration_is_refused_with_its_reason(tmp_path: Path) 
         (("--last", "3"), "add --by iteration"),
         (("--iterations", "gc"), "add --by iteration"),
     ):
-        assert message in told(path, *words)
+        assert message in printed_by(path, *words)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_what_cannot_be_an_iteration_is_refused_with_its_reason(tmp_path: Path) 
 def test_collections_of_several_jvms_or_beside_the_program_are_no_marks(
     tmp_path: Path, more: list[Phase], jvms: list[tuple[int, str, str]], why: str
 ) -> None:
-    assert why in told(iterated(tmp_path / "a.headway", more, jvms), "--by", "iteration", "--iterations", "gc")
+    assert why in printed_by(iterated(tmp_path / "a.headway", more, jvms), "--by", "iteration", "--iterations", "gc")
 
 
 @pytest.mark.parametrize(

@@ -258,8 +258,8 @@ def test_who_is_known_by_the_id_alone_is_virtual_only_where_its_jvm_can_have_suc
         [running()], [Wait(0, 0, 5, 50, owner=-5, waker=-5, waking=40)], facts={"jvms": jvms}
     )
     row = only(answer(tmp_path, lock_recording))
-    told = [[(each.thread, each.java_id) for each in found] for found in (row.holders, row.wakers)]
-    assert told == [[(name, 1005)], [(name, 1005)]]
+    named = [[(each.thread, each.java_id) for each in found] for found in (row.holders, row.wakers)]
+    assert named == [[(name, 1005)], [(name, 1005)]]
 
 
 def test_who_blocked_as_a_virtual_thread_is_one_also_where_nothing_is_known_of_its_jvm(tmp_path: Path) -> None:

@@ -159,8 +159,10 @@ def test_parts_of_one_class_of_the_jdk_that_a_line_locks_make_one_row(tmp_path: 
     compute = (("java.util.concurrent.ConcurrentHashMap", "compute"), *CLIENT[len(LOCK_FRAMES) :])
     parts = [f"java.util.concurrent.ConcurrentHashMap${each}" for each in ("Node", "ReservationNode", "TreeBin")]
     waits = [Wait(n, n, 100 * n, 100 * n + 30, stack=0) for n in range(4)]
-    made = LockRecording(idle(8), waits, wall=WALL, classes=[*parts, OBJECT], kinds=["monitor"] * 4, stacks=[compute])
-    found = locks(open_recording(made.write(tmp_path / "a.headway")))
+    recording = LockRecording(
+        idle(8), waits, wall=WALL, classes=[*parts, OBJECT], kinds=["monitor"] * 4, stacks=[compute]
+    )
+    found = locks(open_recording(recording.write(tmp_path / "a.headway")))
     assert sorted((row.objects, row.sums.thread_time_ns) for row in found.rows) == [(1, 30), (3, 90)]
 
 

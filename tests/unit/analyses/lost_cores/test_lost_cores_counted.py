@@ -21,7 +21,7 @@ WALL = 10_000
 HALF = WALL // 2
 
 
-def made(path: Path) -> Path:
+def write_recording(path: Path) -> Path:
     """One thread works alone for half of the time; then two others do, and one waits for the lock that the other has."""
     threads = [
         FakeThread("app", 0, [("R", HALF), ("B", HALF)], "main"),
@@ -53,7 +53,7 @@ def lock_of(said: Any) -> Any:
 
 
 def test_phases_and_holds_have_their_own_cycles_an_instruction(run: Run, tmp_path: Path) -> None:
-    path = made(tmp_path / "a.headway")
+    path = write_recording(tmp_path / "a.headway")
     plain = why(run, path)
     add_counts(path, PAIR, counts)
     said = why(run, path)
@@ -65,8 +65,8 @@ def test_phases_and_holds_have_their_own_cycles_an_instruction(run: Run, tmp_pat
     assert cpi.pop("withheld") == ""
     assert cpi == pytest.approx({"value": whole, "low": whole, "high": whole})
     lock = lock_of(said)
-    held = {name: lock["figures"].pop(name) for name in ("held_cpi", "held_cpi_low", "held_cpi_high")}
-    assert held == pytest.approx(dict.fromkeys(held, 4.0))
+    while_held = {name: lock["figures"].pop(name) for name in ("held_cpi", "held_cpi_low", "held_cpi_high")}
+    assert while_held == pytest.approx(dict.fromkeys(while_held, 4.0))
     assert lock["evidence"].pop() == "An instruction took its holders 4.00 cycles"
     for phase in said["phases"]:
         for loss in phase["lost"]:
@@ -82,7 +82,7 @@ def test_phases_and_holds_have_their_own_cycles_an_instruction(run: Run, tmp_pat
 
 
 def test_what_is_not_known_of_a_phase_or_a_hold_is_no_figure(run: Run, tmp_path: Path) -> None:
-    path = made(tmp_path / "a.headway")
+    path = write_recording(tmp_path / "a.headway")
     add_counts(path, PAIR, lambda ran: None if ran.thread == 1 else counts(ran))
     said = why(run, path)
     first, second, third, _ = (phase["cpi"] for phase in said["phases"])
@@ -113,7 +113,7 @@ def test_a_hold_inside_of_a_slice_says_about_how_many_cycles_an_instruction(run:
 
 
 def test_recordings_with_other_counters_say_nothing_of_cycles(run: Run, tmp_path: Path) -> None:
-    path = made(tmp_path / "a.headway")
+    path = write_recording(tmp_path / "a.headway")
     plain = why(run, path), run("why", path, "--cores", "2")
     add_counts(path, (("task-clock", "page-faults"),), lambda ran: (ran.running_ns, 2))
     assert (why(run, path), run("why", path, "--cores", "2")) == plain

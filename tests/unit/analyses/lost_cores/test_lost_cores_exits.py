@@ -84,11 +84,11 @@ def recording(
     if open_thread:
         threads[SERVER]["end_ns"] = None
     counts = {name.name: 0 for name in TABLES["activity"].columns} | {"bin_start_ns": ORIGIN, "dur_ns": END}
-    made = {
+    tables = {
         name: pa.Table.from_pylist(each, schema=arrow_schema(TABLES[name]))
         for name, each in {"thread": threads, "activity": [counts]}.items()
     }
-    made["slice"] = pa.Table.from_pylist(sorted(rows, key=lambda row: row["start_ns"] + row["running_ns"]))
+    tables["slice"] = pa.Table.from_pylist(sorted(rows, key=lambda row: row["start_ns"] + row["running_ns"]))
     manifest = {
         "mode": "ebpf",
         "window": {"start_ns": ORIGIN, "end_ns": ORIGIN + END},
@@ -96,7 +96,7 @@ def recording(
         "affinity": [0, 1],
         "ended_by": "exit",
     }
-    return open_recording(write_recording(path / "made.headway", manifest, made))
+    return open_recording(write_recording(path / "made.headway", manifest, tables))
 
 
 def first_woken(rows: list[dict[str, Any]]) -> int:

@@ -168,10 +168,10 @@ def test_a_throttled_stretch_of_several_cpus_is_as_long_as_one_was_kept_off(tmp_
         for at, value in ((0, 0), (35, 0), (40, 60), (90, 60), (95, 90), (100, 130))
     ]
     counts = {name.name: 0 for name in TABLES["activity"].columns}
-    held = [{"bin_start_ns": ORIGIN, "dur_ns": 60 * MS, "active_app": 3}, {"bin_start_ns": ORIGIN, "dur_ns": 40 * MS}]
+    spans = [{"bin_start_ns": ORIGIN, "dur_ns": 60 * MS, "active_app": 3}, {"bin_start_ns": ORIGIN, "dur_ns": 40 * MS}]
     runs = slices((0, 100, 0, 100, 0), (1, 100, 0, 100, 0))
     threads = [thread(0), thread(1)]
-    found = recording(tmp_path, threads, runs, counter=readings, activity=[counts | each for each in held])
+    found = recording(tmp_path, threads, runs, counter=readings, activity=[counts | each for each in spans])
     # Two CPUs with threads kept off: 30 ms that ended after 35; 95 and 100 tell of one stretch that ended after 90.
     assert lost(account(found)) == {"cpu_quota": 2 * 35 + 2 * 45, "scheduler": 40}
 

@@ -29,8 +29,8 @@ def sleep_of_main(path: Path, naps: int, worked: int, look: int = LOOK) -> Loss:
     ]
     nobody = [(-1, NANOSLEEP)] * naps
     wakers = {JAVA: [(MAIN, FUTEX)], MAIN: nobody, WORKER: [(MAIN, FUTEX)]}
-    made = LockRecording(threads, [], wakers=wakers, wall=WALL, facts={"recorded_cores": 2})
-    of = open_recording(made.write(path))
+    recording = LockRecording(threads, [], wakers=wakers, wall=WALL, facts={"recorded_cores": 2})
+    of = open_recording(recording.write(path))
     (loss,) = (loss for loss in why(of, cores=2, gains=PredictedGains(of)).account.lost if loss.cause == "sleep")
     return loss
 

@@ -141,7 +141,7 @@ def test_one_page_is_asked_for_out_of_each_piece_of_equal_length(
 
 def test_the_interval_of_a_sample_holds_the_true_share_of_a_random_heap() -> None:
     """95 of 100 in the mean; a heap comes in stretches of one node each, as collectors and huge pages make it."""
-    chance, held = random.Random(11), 0
+    chance, covered = random.Random(11), 0
     for _ in range(200):
         heap: list[int] = []
         while len(heap) < 6000:
@@ -149,8 +149,8 @@ def test_the_interval_of_a_sample_holds_the_true_share_of_a_random_heap() -> Non
         asked = pages_to_ask([MappedMemory(0, len(heap) * PAGE)], 400, chance)
         count = sum(heap[at // PAGE] for at in asked)
         low, high = interval_of_share(count, len(asked))
-        held += low <= sum(heap) / len(heap) <= high
-    assert held >= 190
+        covered += low <= sum(heap) / len(heap) <= high
+    assert covered >= 190
 
 
 def mapping(start: int, end: int, name: bytes = b"", *, writable: bool = True) -> _Mapping:

@@ -32,8 +32,8 @@ def with_tables(path: Path, of: list[Worker], tables: dict[str, list[dict[str, A
         empty = {column.name: NO_VALUE.get(column.type, 0) for column in TABLES[name].columns}
         more[name] = pa.table({each: [{**empty, **row}[each] for row in rows] for each in schema.names}, schema)
     facts = {"affinity": [*range(16)], **facts}
-    made = memory_recording(path, of, 5 * S, (), allocations=False, more=more, **facts)
-    (program,) = classify_recording(open_recording(made), cores=8).programs
+    recording = memory_recording(path, of, 5 * S, (), allocations=False, more=more, **facts)
+    (program,) = classify_recording(open_recording(recording), cores=8).programs
     return program
 
 

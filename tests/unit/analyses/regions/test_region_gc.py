@@ -73,5 +73,5 @@ def without_agent(path: Path) -> None:
     row: dict[str, Any] = thread_row(len(rows), FakeThread("vm", 0, [("R", 10)], "VM Thread"), 1000)
     with TableWriter(path, TABLES["thread"]) as writer:
         writer.write(pa.concat_tables([rows, pa.Table.from_pylist([row], schema=arrow_schema(TABLES["thread"]))]))
-    told = read_manifest(path)
-    write_manifest(path, replace(told, tables={**told.tables, "thread": writer.info}))
+    manifest = read_manifest(path)
+    write_manifest(path, replace(manifest, tables={**manifest.tables, "thread": writer.info}))

@@ -25,19 +25,19 @@ def test_each_thread_has_its_times_from_the_start_of_the_recording(tmp_path: Pat
 
 
 def test_a_thread_born_before_the_recording_starts_at_a_negative_time(tmp_path: Path) -> None:
-    made = [FakeThread("app", -500, [("R", 600)])]
-    assert threads(open_recording(synthetic.write(tmp_path / "a.headway", made, 400))).rows[0].start_ns == -500
+    fakes = [FakeThread("app", -500, [("R", 600)])]
+    assert threads(open_recording(synthetic.write(tmp_path / "a.headway", fakes, 400))).rows[0].start_ns == -500
 
 
 def test_threads_of_headway_are_left_out(tmp_path: Path) -> None:
-    made = [FakeThread("headway", 0, [("R", 400)]), FakeThread("app", 0, [("R", 100)])]
-    rows = threads(open_recording(synthetic.write(tmp_path / "a.headway", made, 400))).rows
+    fakes = [FakeThread("headway", 0, [("R", 400)]), FakeThread("app", 0, [("R", 100)])]
+    rows = threads(open_recording(synthetic.write(tmp_path / "a.headway", fakes, 400))).rows
     assert [(row.kind, row.share) for row in rows] == [("app", 1.0)]
 
 
 def test_clocks_that_differ_a_little_are_no_stolen_time(tmp_path: Path) -> None:
-    made = [FakeThread("app", 0, [("R", 100)], stolen=[-2])]
-    assert threads(open_recording(synthetic.write(tmp_path / "a.headway", made, 400))).rows[0].stolen_ns == 0
+    fakes = [FakeThread("app", 0, [("R", 100)], stolen=[-2])]
+    assert threads(open_recording(synthetic.write(tmp_path / "a.headway", fakes, 400))).rows[0].stolen_ns == 0
 
 
 def test_a_recording_without_threads_has_none(tmp_path: Path) -> None:

@@ -303,8 +303,8 @@ def test_gc_threads_follow_the_processors_unless_told(tmp_path: Path) -> None:
     rows = [row(4, 1), {**row(6, 0, gc=2), "running_gc": 2}]
     result = walltime(record(tmp_path / "a.headway", rows, threads, **jvm(2)), [4])
     assert (only(result).ns, only(result).low_ns) == (10 * SECOND, 7 * SECOND)
-    told = jvm(2, flags="-XX:ParallelGCThreads=2 -Xmx1g")
-    assert "HW410" not in ids(walltime(record(tmp_path / "b.headway", rows, threads, **told), [4]))
+    given = jvm(2, flags="-XX:ParallelGCThreads=2 -Xmx1g")
+    assert "HW410" not in ids(walltime(record(tmp_path / "b.headway", rows, threads, **given), [4]))
 
 
 @pytest.mark.parametrize(

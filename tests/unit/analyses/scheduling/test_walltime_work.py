@@ -20,7 +20,7 @@ WORK = 8000
 CORES = "1,2,4,8"
 
 
-def made(path: Path, cores: int, work: int, **facts: Any) -> Path:
+def write_recording(path: Path, cores: int, work: int, **facts: Any) -> Path:
     """Divide so much work among as many threads as cores, after a time in which nothing happens."""
     each = work // cores
     threads = [FakeThread("app", IDLE, [("R", each)], f"worker-{n}") for n in range(cores)]
@@ -43,7 +43,10 @@ def ids(said: Any) -> set[str]:
 
 def test_work_that_grows_with_the_cores_is_said_and_moves_the_ends_of_predictions(run: Run, tmp_path: Path) -> None:
     """On four cores the program executes 30 % more instructions, each as fast as on two."""
-    two, four = made(tmp_path / "two.headway", 2, WORK), made(tmp_path / "four.headway", 4, WORK * 13 // 10)
+    two, four = (
+        write_recording(tmp_path / "two.headway", 2, WORK),
+        write_recording(tmp_path / "four.headway", 4, WORK * 13 // 10),
+    )
     plain = walltime(run, two)
     for path in (two, four):
         add_counts(path, PAIR, counted(2, 1))
@@ -77,7 +80,7 @@ def test_work_that_grows_with_the_cores_is_said_and_moves_the_ends_of_prediction
 
 
 def test_the_same_work_moves_nothing(run: Run, tmp_path: Path) -> None:
-    two, four = made(tmp_path / "two.headway", 2, WORK), made(tmp_path / "four.headway", 4, WORK)
+    two, four = write_recording(tmp_path / "two.headway", 2, WORK), write_recording(tmp_path / "four.headway", 4, WORK)
     for path in (two, four):
         add_counts(path, PAIR, counted(2, 1))
     said = walltime(run, two, "--against", four)
@@ -86,7 +89,10 @@ def test_the_same_work_moves_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_same_instructions_that_get_slower_grow_in_cycles(run: Run, tmp_path: Path) -> None:
-    two, four = made(tmp_path / "two.headway", 2, WORK), made(tmp_path / "four.headway", 4, 2 * WORK)
+    two, four = (
+        write_recording(tmp_path / "two.headway", 2, WORK),
+        write_recording(tmp_path / "four.headway", 4, 2 * WORK),
+    )
     add_counts(two, PAIR, counted(2, 2))
     add_counts(four, PAIR, counted(2, 1))
     said = walltime(run, two, "--against", four)
@@ -97,7 +103,7 @@ def test_the_same_instructions_that_get_slower_grow_in_cycles(run: Run, tmp_path
 
 def test_counts_that_are_not_all_known_are_no_certain_growth(run: Run, tmp_path: Path) -> None:
     """A worker of the second recording has no counts: there were at least so many instructions, and nobody knows how many."""
-    two, four = made(tmp_path / "two.headway", 2, WORK), made(tmp_path / "four.headway", 4, WORK)
+    two, four = write_recording(tmp_path / "two.headway", 2, WORK), write_recording(tmp_path / "four.headway", 4, WORK)
     add_counts(two, PAIR, counted(2, 1))
     add_counts(four, PAIR, lambda ran: None if ran.thread == 3 else counted(2, 1)(ran))
     said = walltime(run, two, "--against", four)
@@ -119,7 +125,10 @@ def test_counts_that_are_not_all_known_are_no_certain_growth(run: Run, tmp_path:
 def test_what_can_not_be_compared_is_said_and_changes_nothing(
     cores: int, is_counted: bool, facts: dict[str, Any], reason: str, run: Run, tmp_path: Path
 ) -> None:
-    two, other = made(tmp_path / "two.headway", 2, WORK), made(tmp_path / "four.headway", cores, WORK, **facts)
+    two, other = (
+        write_recording(tmp_path / "two.headway", 2, WORK),
+        write_recording(tmp_path / "four.headway", cores, WORK, **facts),
+    )
     add_counts(two, PAIR, counted(2, 1))
     if is_counted:
         add_counts(other, PAIR, counted(2, 1))

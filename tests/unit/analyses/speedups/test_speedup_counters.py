@@ -125,9 +125,9 @@ def test_counters_of_whole_runs_are_not_put_over_a_window(run: Run, tmp_path: Pa
 def test_counters_beside_a_warm_up_are_said_to_be_without_it(warm_up: int, run: Run, tmp_path: Path) -> None:
     said = answer(run, counters_of(tmp_path, run, Shape(warm_up=warm_up), lambda cpu: cpu))
     assert said["counters"] is True
-    told = [each["message"] for each in said["warnings"] if each["id"] == "HW479"]
-    assert len(told) == (1 if warm_up else 0)
-    assert all("up to 600 ns of warm-up" in message for message in told)
+    messages = [each["message"] for each in said["warnings"] if each["id"] == "HW479"]
+    assert len(messages) == (1 if warm_up else 0)
+    assert all("up to 600 ns of warm-up" in message for message in messages)
 
 
 def test_that_one_of_both_counts_is_known_is_not_called_none(run: Run, tmp_path: Path) -> None:

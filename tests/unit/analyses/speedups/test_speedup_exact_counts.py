@@ -34,12 +34,12 @@ def counted_sweep(
     uncounted: Callable[[Ran], tuple[int, ...]] | None = None,
 ) -> Path:
     """Make a sweep; main threads run at a CPI of 2 and 2 cycles a ns, workers count what `of_worker` says."""
-    made = sweep_builder.make(path / "a.sweep", THREADS, 1, SHAPE)
+    sweep = sweep_builder.make(path / "a.sweep", THREADS, 1, SHAPE)
 
     def of_main(ran: Ran) -> tuple[int, ...]:
         return (2 * ran.running_ns, ran.running_ns, *[0] * (sum(map(len, groups)) - 2))
 
-    for run in made.runs:
+    for run in sweep.runs:
         if run.recording is not None:
             recording = path / "a.sweep" / run.recording
             add_counts(recording, groups, lambda ran: of_worker(ran) if ran.thread else of_main(ran), uncounted)
@@ -92,8 +92,8 @@ def test_imbalance_is_split_into_instructions_and_their_speed(run: Run, tmp_path
 
 def test_slices_over_a_border_leave_bounds_and_too_wide_ones_leave_work_inflation(run: Run, tmp_path: Path) -> None:
     """The sequential thread is never switched: its one slice holds the rest and the region."""
-    made = sweep_builder.make(tmp_path / "a.sweep", THREADS, 1, Shape(work=7200))
-    for each in made.runs:
+    sweep = sweep_builder.make(tmp_path / "a.sweep", THREADS, 1, Shape(work=7200))
+    for each in sweep.runs:
         if each.recording is not None:
             add_counts(tmp_path / "a.sweep" / each.recording, PAIR, lambda ran: (2 * ran.running_ns, ran.running_ns))
     said = answer(run, tmp_path / "a.sweep")
@@ -141,8 +141,8 @@ def test_groups_that_took_turns_for_too_short_a_time_tell_nothing(run: Run, tmp_
     def seen(ran: Ran) -> tuple[int, ...]:
         return (many * ran.running_ns, many * ran.running_ns // 2, 0)
 
-    made = sweep_builder.make(tmp_path / "a.sweep", THREADS, 1, SHAPE)
-    for each in made.runs:
+    sweep = sweep_builder.make(tmp_path / "a.sweep", THREADS, 1, SHAPE)
+    for each in sweep.runs:
         if each.recording is not None:
             path = tmp_path / "a.sweep" / each.recording
             add_counts(path, groups, seen, lambda ran: (ran.running_ns // 2, 0))

@@ -60,14 +60,14 @@ def event_of(limit: str, runs: SweepRuns) -> str:
 
 
 def test_the_event_is_the_one_that_shows_the_limit_best_of_those_that_both_programs_have(tmp_path: Path) -> None:
-    def told(*events: str) -> tuple[str, ...]:
+    def counted(*events: str) -> tuple[str, ...]:
         path = tmp_path / f"{'-'.join(events)}.sweep"
         found = read_runs(sweep_builder.make(path, (4,), 1, Shape(events=events)))
         return tuple(event_of(limit, found) for limit in ("instruction_overhead", "cpi_overhead", "work_inflation"))
 
-    assert told("cpu") == ("cpu", "cpu", "cpu")
-    assert told("cycles") == ("cycles", "cycles", "cycles")
-    assert told("cpu", "instructions", "cache-misses") == ("instructions", "cache-misses", "cpu")
+    assert counted("cpu") == ("cpu", "cpu", "cpu")
+    assert counted("cycles") == ("cycles", "cycles", "cycles")
+    assert counted("cpu", "instructions", "cache-misses") == ("instructions", "cache-misses", "cpu")
 
 
 def test_an_event_that_one_program_lacks_is_not_compared(tmp_path: Path) -> None:

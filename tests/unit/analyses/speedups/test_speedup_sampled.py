@@ -141,8 +141,8 @@ def test_a_rest_too_short_for_a_sample_leaves_the_counts_of_the_regions(run: Run
     rows = pq.read_table(recording / "sample.parquet")
     with TableWriter(recording, TABLES["sample"]) as writer:
         writer.write(rows.filter(pc.not_equal(rows["thread_id"], 0)))
-    told = read_manifest(recording)
-    write_manifest(recording, replace(told, tables={**told.tables, "sample": writer.info}))
+    manifest = read_manifest(recording)
+    write_manifest(recording, replace(manifest, tables={**manifest.tables, "sample": writer.info}))
     after = answer(run, path)
     assert after["counters"] is True
     assert [warning["id"] for warning in after["warnings"] if warning["id"] in ("HW459", "HW466")] == ["HW459"]
@@ -252,8 +252,8 @@ def test_without_the_runs_of_one_event_cpu_time_stands_for_cycles_and_it_is_said
     (path / "sweep.json").write_text(json.dumps(plan))
     said = answer(run, path)
     assert said["counters"] is False
-    (told,) = (warning["message"] for warning in said["warnings"] if warning["id"] == "HW459")
-    assert "instructions of work at 4 threads, parallel program and 1 others" in told
+    (message,) = (warning["message"] for warning in said["warnings"] if warning["id"] == "HW459")
+    assert "instructions of work at 4 threads, parallel program and 1 others" in message
     for row in said["threads"]:
         assert row["efficiencies"]["parallel_instruction_overhead"] is None
         assert row["efficiencies"]["work_inflation"] is not None
@@ -263,8 +263,8 @@ def test_what_a_left_out_run_took_is_in_no_figure_and_nothing_is_said_to_stand_f
     """By page faults no region is found, so the runs 1 are as those of a JVM that could not sample the event of its turn."""
     shape = Shape(events=("page-faults", "cpu", "cpu"), in_turn=True)
     found = read_runs(sweep_builder.make(tmp_path / "a.sweep", (2,), 3, shape))
-    (told,) = (notice.message for notice in found.notices if notice.id == "HW458")
-    assert "2 of 6 recorded runs" in told
+    (message,) = (notice.message for notice in found.notices if notice.id == "HW458")
+    assert "2 of 6 recorded runs" in message
     assert "HW492" not in {notice.id for notice in found.notices}
     assert [run.number for run in (*found.sequential, *found.parallel[2])] == [2, 3, 2, 3]
     beside = 400 + 1800 + EVERY  # main, then the worker that has more; each recorded run takes 10 ns more by its number

@@ -96,15 +96,15 @@ def test_spinning_is_told_apart_from_more_instructions() -> None:
 
 
 def test_cpu_time_in_code_that_only_the_parallel_program_runs_may_be_a_loop_that_waits() -> None:
-    told = {}
+    names_busy_waiting = {}
     for before in ({}, {"App.turn:9": made.SECOND // 100}):
         alone = made.region("work", wall_ns=4 * made.SECOND, cpu_ns=4 * made.SECOND, frames=before)
         after = {"App.turn:9": 4 * made.SECOND}
         waiting = made.region("work", wall_ns=4 * made.SECOND, cpu_ns=8 * made.SECOND, frames=after)
         verdict = answer(made.sweep_runs([(alone,)], {2: [(waiting,)]})).verdict
         assert verdict.limit == "work_inflation"
-        told[bool(before)] = any("busy waiting" in sentence for sentence in verdict.evidence)
-    assert told == {False: True, True: False}
+        names_busy_waiting[bool(before)] = any("busy waiting" in sentence for sentence in verdict.evidence)
+    assert names_busy_waiting == {False: True, True: False}
 
 
 def test_imbalance_that_changes_sides_is_named() -> None:

@@ -51,11 +51,11 @@ def recorded(
 ) -> Recording:
     """Write a recording of some threads and their waits."""
     waits = [wait for _, mine in threads for wait in mine]
-    made = LockRecording(
+    recording = LockRecording(
         [each for each, _ in threads], waits, wall=WALL, classes=classes, stacks=stacks, facts={**CUT_OFF, **facts},
         kinds=["park" if name == LOCK_CLASS else "wait" for name in classes],
     )  # fmt: skip
-    return open_recording(made.write(path / "a.headway"))
+    return open_recording(recording.write(path / "a.headway"))
 
 
 def rules(recording: Recording) -> set[tuple[str, bool]]:
@@ -142,8 +142,8 @@ def test_a_clock_that_is_no_daemon_and_is_woken_to_end_before_the_main_thread_wa
 
 
 def test_who_waits_for_a_lock_that_a_clock_has_waits_for_the_lock(tmp_path: Path) -> None:
-    held = [Wait(1, 1, at * 21, at * 21 + 20, owner=0, waker=0, waking=at * 21 + 20) for at in range(ROUNDS)]
-    other = FakeThread("app", 0, [("B", PAUSE), ("R", WORK)] * ROUNDS, "other"), held
-    made = recorded(tmp_path, [rounds(0, 0, 0), other], [CLOCK], (OBJECT, LOCK_CLASS))
-    assert own_gains(made)[0] == "lock_contention"
-    assert "sleep" not in own_gains(made)
+    waits = [Wait(1, 1, at * 21, at * 21 + 20, owner=0, waker=0, waking=at * 21 + 20) for at in range(ROUNDS)]
+    other = FakeThread("app", 0, [("B", PAUSE), ("R", WORK)] * ROUNDS, "other"), waits
+    recording = recorded(tmp_path, [rounds(0, 0, 0), other], [CLOCK], (OBJECT, LOCK_CLASS))
+    assert own_gains(recording)[0] == "lock_contention"
+    assert "sleep" not in own_gains(recording)

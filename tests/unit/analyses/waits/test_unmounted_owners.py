@@ -46,7 +46,7 @@ def owned(data: blocks.LockData) -> list[tuple[int | None, int, int, int]]:
     return [(data.java_ids[who], *map(int, times)) for who, *times in zip(*columns, strict=True)]
 
 
-def held(data: blocks.LockData) -> dict[str, int]:
+def held_shares(data: blocks.LockData) -> dict[str, int]:
     """Return how long holders of the monitor are known while others wait, by how they are known."""
     contended = data.blocks.blocker == data.blocks.blocker[0]
     unit = np.where(contended, 0, -1)
@@ -69,14 +69,14 @@ def test_who_sleeps_without_the_monitor_is_no_owner(tmp_path: Path) -> None:
 
 def test_between_its_wait_and_its_sleep_a_holder_is_only_presumed(tmp_path: Path) -> None:
     data = load(tmp_path, Wait(FIRST, MONITOR, 10, 100), sleeps(FIRST, 150, 300), Wait(SECOND, MONITOR, 50, 500))
-    assert held(data) == {"hold": 150, "owner": 50}
+    assert held_shares(data) == {"hold": 150, "owner": 50}
 
 
 def test_between_two_sleeps_a_holder_is_only_presumed(tmp_path: Path) -> None:
     slept = (sleeps(FIRST, 150, 300), sleeps(FIRST, 320, 400))
     data = load(tmp_path, Wait(FIRST, MONITOR, 10, 100), *slept, Wait(SECOND, MONITOR, 50, 500))
     assert owned(data) == [(1001, 100, 150, 300), (1001, 300, 320, 400)]
-    assert held(data) == {"hold": 150 + 80, "owner": 50 + 20}
+    assert held_shares(data) == {"hold": 150 + 80, "owner": 50 + 20}
 
 
 @pytest.mark.parametrize("lost", [{"dropped": 1}, {"below_threshold": 1}, {"forgotten": 1}])
@@ -84,7 +84,7 @@ def test_where_records_of_waits_are_lost_it_may_be_another_monitor_that_is_owned
     lost: dict[str, object], tmp_path: Path
 ) -> None:
     waits = (Wait(FIRST, MONITOR, 10, 100), sleeps(FIRST, 150, 300), Wait(SECOND, MONITOR, 50, 500))
-    assert held(load(tmp_path, *waits, facts=lost)) == {}
+    assert held_shares(load(tmp_path, *waits, facts=lost)) == {}
 
 
 def test_where_another_thread_got_the_monitor_in_between_it_is_owned_since_the_sleep_began(tmp_path: Path) -> None:

@@ -24,16 +24,16 @@ SECOND = 1_000_000_000
 def test_the_begin_is_told_once_then_about_every_second_how_far_and_how_much(
     tmp_path: Path, duration_s: float | None, until: str, limit: str
 ) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     shown: list[str] = []
     me = os.getpid()
-    status = AttachStatus(Listener(tell=told.append, status=shown.append), tmp_path, me, duration_s)
+    status = AttachStatus(Listener(tell=lines.append, status=shown.append), tmp_path, me, duration_s)
     status.begin(100 * SECOND)
     (tmp_path / "sched.spool").write_bytes(b"x" * 3_000_000)
     for tenths in range(1, 26):
         status.look(100 * SECOND + tenths * SECOND // 10)
     status.end()
-    (begin,) = told
+    (begin,) = lines
     assert begin.startswith(f"recording process {me} (python")
     assert begin.endswith(until)
     size = size_text(size_of(tmp_path))

@@ -520,12 +520,12 @@ def test_locks_on_and_nobody_waited_gives_empty_tables(agent: LockAgent, tmp_pat
     assert (got.manifest.extra["locks"]["on"], got.manifest.extra["locks"]["threshold"]) == (True, 3)
 
 
-@pytest.mark.parametrize(("threshold", "counted", "told"), [(3, 7, ["HW217"]), (3, 0, []), (None, 0, [])])
+@pytest.mark.parametrize(("threshold", "counted", "messages"), [(3, 7, ["HW217"]), (3, 0, []), (None, 0, [])])
 def test_waits_that_were_only_counted_are_told(
-    agent: LockAgent, tmp_path: Path, threshold: int | None, counted: int, told: list[str]
+    agent: LockAgent, tmp_path: Path, threshold: int | None, counted: int, messages: list[str]
 ) -> None:
     got = finished(tmp_path, agent, tables=LockTable(ROOT, below_threshold=counted), locks={"threshold": threshold})
-    assert [each.id for each in got.notices] == told
+    assert [each.id for each in got.notices] == messages
     assert all("the first 3 waits were only counted, 7 in all" in each.message for each in got.notices)
     assert got.manifest.extra["locks"]["below_threshold"] == counted
 

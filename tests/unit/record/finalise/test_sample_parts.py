@@ -150,8 +150,8 @@ def test_a_jvm_that_still_samples_is_waited_for(tmp_path: Path) -> None:
     notes = tmp_path / "sample-1.txt"
     notes.write_text("started_ns 1\n")
     assert not sampling._is_at_work(notes)
-    with notes.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with notes.open() as reader:
+        fcntl.flock(reader, fcntl.LOCK_EX)
         assert sampling._is_at_work(notes)
     sampling.wait_until_complete(tmp_path)
 
@@ -182,7 +182,7 @@ def test_a_file_that_is_no_recording_is_named_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("skipped", "total", "told"),
+    ("skipped", "total", "messages"),
     [
         (0, 373, []),
         (1, 373, ["HW233: JVM 7 skipped 1 of 373 stack samples, because too many came at once: less than 1%"]),
@@ -190,13 +190,13 @@ def test_a_file_that_is_no_recording_is_named_damaged(tmp_path: Path) -> None:
         (1, 1, ["HW213: JVM 7 skipped 1 of 1 stack sample, because too many came at once"]),
     ],
 )
-def test_samples_that_were_skipped_are_a_note_below_one_percent(skipped: int, total: int, told: list[str]) -> None:
+def test_samples_that_were_skipped_are_a_note_below_one_percent(skipped: int, total: int, messages: list[str]) -> None:
     stacks: Any = None
     file = SampleFile(FileSamples(), stacks, skipped=skipped, total=total)
     threads: Any = SimpleNamespace(pid_of_agent=[7])
     tables = SampleTables(threads, [{}], (0, 1), {"events": ["cpu"]}, {0: file})
     found = tables.notices()
-    assert [f"{notice.id}: {notice.message}" for notice in found] == told
+    assert [f"{notice.id}: {notice.message}" for notice in found] == messages
     assert all((notice.level == NOTE) == (notice.id == "HW233") for notice in found)
 
 
@@ -270,9 +270,9 @@ def _schedules(draw: st.DrawFn) -> tuple[list[tuple[int, int, int, int]], list[t
 
 @given(_schedules())
 def test_a_cpu_sample_stands_for_what_its_thread_executed_since_its_last_one(
-    made: tuple[list[tuple[int, int, int, int]], list[tuple[int, int]], list[int]],
+    case: tuple[list[tuple[int, int, int, int]], list[tuple[int, int]], list[int]],
 ) -> None:
-    rows, seen, cuts = made
+    rows, seen, cuts = case
     count = len(seen)
     samples = FileSamples(
         thread=np.array([thread for thread, _ in seen], dtype=np.int64),
@@ -334,10 +334,10 @@ def test_the_agent_is_told_what_to_sample_without_anything_that_its_options_coul
     from headway.record.request.jvm_options import agent_options
     from headway.record.request.sampling import Sampler
 
-    told = agent_options(Path("/spool"), sampler=Sampler(Path("/a,b/lib=x.so"), parse("cpu,wall")))
-    keys = [part.partition("=")[0] for part in told.split(",")]
+    options = agent_options(Path("/spool"), sampler=Sampler(Path("/a,b/lib=x.so"), parse("cpu,wall")))
+    keys = [part.partition("=")[0] for part in options.split(",")]
     assert keys == ["spool", "sampler", "sample"]
-    assert told.count("=") == 3
+    assert options.count("=") == 3
 
 
 def test_an_event_counted_by_hardware_is_named_with_what_is_missing() -> None:

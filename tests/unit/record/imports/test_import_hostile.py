@@ -91,13 +91,13 @@ from headway.record.finalise.samples.sample_files import read_sample_file
 READS_SAMPLES = """print(read_sample_file([Path(sys.argv[1])], {"events": ["cpu"]}, 0).damage)"""
 
 
-@pytest.mark.parametrize("made", [long_name_of_every_field, long_name_of_every_thread, long_text_in_every_class])
+@pytest.mark.parametrize("content", [long_name_of_every_field, long_name_of_every_thread, long_text_in_every_class])
 def test_a_text_that_a_small_file_names_again_and_again_is_not_copied_without_end(
-    tmp_path: Path, made: Callable[[], bytes]
+    tmp_path: Path, content: Callable[[], bytes]
 ) -> None:
     """As root reads the file of a stranger's sampler: gigabytes would cost every other JVM's recording."""
     source = tmp_path / "sample-1.jfr"
-    source.write_bytes(made())
+    source.write_bytes(content())
     assert source.stat().st_size < 4 << 20
     kib, damage = grown_kib(IMPORTS, READS_SAMPLES, source)
     assert kib < 700 << 10

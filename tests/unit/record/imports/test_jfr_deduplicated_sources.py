@@ -20,9 +20,9 @@ IN, OUT, SAMPLED = (f"jdk.ObjectAllocation{each}" for each in ("InNewTLAB", "Out
     ],
 )
 def test_allocations_are_told_by_buffers_or_by_samples(there: set[str], kept: set[str]) -> None:
-    told = deduplicated_sources(("alloc", source) for source in there)
-    assert {source for (_, source), name in told.items() if name == "alloc"} == kept
-    assert {source for (_, source), name in told.items() if name is None} == there - kept
+    sources = deduplicated_sources(("alloc", source) for source in there)
+    assert {source for (_, source), name in sources.items() if name == "alloc"} == kept
+    assert {source for (_, source), name in sources.items() if name is None} == there - kept
 
 
 def test_cpu_time_is_what_its_own_event_tells() -> None:

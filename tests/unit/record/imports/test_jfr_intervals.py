@@ -67,12 +67,12 @@ def test_without_a_word_of_it_the_writers_own_periods_hold() -> None:
 
 
 def test_chunks_of_two_writers_have_each_their_own_and_one_that_says_nothing_that_of_the_one_before() -> None:
-    told = {
+    settings = {
         2: of_profiler(5, event="cycles", interval="1000000"),
         4: [period(0, "5 ms")],
         7: of_profiler(1, event="wall", wall="2000000"),
     }
-    found = FileIntervals(told, one_program)
+    found = FileIntervals(settings, one_program)
     of = [found.of_chunk(chunk).each[0] for chunk in (1, 2, 3, 4, 6, 7, 9)]
     assert [each.event for each in of] == ["cycles", "cycles", "cycles", "cpu", "cpu", "wall", "wall"]
     assert [each.execution for each in of] == [MS, MS, MS, 5 * MS, 5 * MS, 2 * MS, 2 * MS]
@@ -86,8 +86,8 @@ def test_a_chunk_that_says_nothing_goes_on_as_the_one_before_ended() -> None:
 
 
 def test_what_one_jvm_set_does_not_hold_for_another() -> None:
-    told = {2: of_profiler(0, event="page-faults", interval="7")}
-    found = FileIntervals(told, lambda chunk: int(chunk in (2, 3)))
+    settings = {2: of_profiler(0, event="page-faults", interval="7")}
+    found = FileIntervals(settings, lambda chunk: int(chunk in (2, 3)))
     assert [found.of_chunk(chunk).each[0].event for chunk in (1, 2, 3, 4)] == [
         "cpu",
         "page-faults",

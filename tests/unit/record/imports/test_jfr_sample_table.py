@@ -42,9 +42,9 @@ def one_program(chunk: int) -> int:
 
 
 def written(
-    folder: Path, table: SampleTable, told: dict[int, list[Setting]], program_of: ProgramOf = one_program
+    folder: Path, table: SampleTable, settings: dict[int, list[Setting]], program_of: ProgramOf = one_program
 ) -> list[tuple[int, str, int]]:
-    table.write(folder, FileIntervals(told, program_of), program_of)
+    table.write(folder, FileIntervals(settings, program_of), program_of)
     rows = pq.read_table(folder / "sample.parquet").to_pylist()
     return [(row["ns"], row["event"], row["weight"]) for row in rows]
 
@@ -61,16 +61,16 @@ def test_every_sample_has_the_weight_of_its_chunk_and_time(tmp_path: Path, in_me
     table.add(batch(EXECUTION_SAMPLE, [(1, ROWS), (2, ROWS)], 0), threads)
     table.add(batch(WALL_SAMPLE, [(2, ROWS)], 0, count=4), threads)
     table.add(batch("jdk.CPUTimeSample", [(3, 10)], 5 * ROWS, count=123), threads)
-    told = {
+    settings = {
         1: [setting(0, "period", "20 ns"), setting(ROWS // 2, "period", "10 ns")],
         2: [Setting(0, "", "event", "cycles"), setting(0, "interval", "7"), setting(0, "wall", "3")],
     }
-    found = written(tmp_path, table, told)
+    found = written(tmp_path, table, settings)
     execution = [(ns, "execution", 20 if ns < ROWS // 2 else 10) for ns in range(ROWS)]
     expected = execution + [(ns, "cycles", 7) for ns in range(ROWS, 2 * ROWS)]
     expected += [(ns, "wall", 12) for ns in range(ROWS)] + [(5 * ROWS + ns, "cpu", 123) for ns in range(10)]
     assert sorted(found) == sorted(expected)
-    assert table.intervals(EXECUTION_SAMPLE, FileIntervals(told, one_program)) == [20, 10, 7]
+    assert table.intervals(EXECUTION_SAMPLE, FileIntervals(settings, one_program)) == [20, 10, 7]
 
 
 def test_more_chunks_than_two_bytes_count_have_each_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,12 +78,12 @@ def test_more_chunks_than_two_bytes_count_have_each_their_own(tmp_path: Path, mo
     (tmp_path / "runs").mkdir()
     table = SampleTable(tmp_path / "runs", 100)
     threads: Any = Threads()
-    told = {}
+    settings = {}
     for chunk in range(10):
         table.add(batch(EXECUTION_SAMPLE, [(chunk, 4)], 10 * chunk), threads)
-        told[chunk] = [setting(0, "period", f"{chunk + 1} ns")]
+        settings[chunk] = [setting(0, "period", f"{chunk + 1} ns")]
     expected = [(10 * chunk + ns, "cpu", chunk + 1) for chunk in range(10) for ns in range(4)]
-    assert written(tmp_path, table, told) == expected
+    assert written(tmp_path, table, settings) == expected
 
 
 def test_an_absurd_count_of_an_absurd_interval_is_no_negative_time(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_what_one_jvm_tells_twice_is_dropped_for_it_alone(tmp_path: Path) -> Non
         table.add(batch(source, [(2, 5)], 100, count=1), threads)
     for source in (sampled, EXECUTION_SAMPLE):
         table.add(batch(source, [(3, 7)], 200, count=1), threads)
-    told = {1: [setting(0, "period", "9 ns")], 2: [Setting(0, "", "event", "ctimer"), setting(0, "interval", "4")]}
-    found = Counter(written(tmp_path, table, told, lambda chunk: chunk))
+    settings = {1: [setting(0, "period", "9 ns")], 2: [Setting(0, "", "event", "ctimer"), setting(0, "interval", "4")]}
+    found = Counter(written(tmp_path, table, settings, lambda chunk: chunk))
     events = Counter((event, ns // 100) for ns, event, _ in found.elements())
     assert events == {
         **{("alloc", 0): 6, ("cpu", 0): 3, ("execution", 0): 3},
@@ -139,7 +139,7 @@ def of_profiler(event: str, version: str, **values: str) -> list[Setting]:
 
 
 @pytest.mark.parametrize(
-    ("told", "states", "expected"),
+    ("settings", "states", "expected"),
     [
         # From version 3 on samples of the main event have no state.
         (of_profiler("cpu", "3.0", interval="5", wall="20"), (NONE, RUNNING, SLEEPING),
@@ -162,12 +162,12 @@ def of_profiler(event: str, version: str, **values: str) -> list[Setting]:
     ],
 )  # fmt: skip
 def test_samples_of_cpu_and_wall_time_are_told_apart_by_state_and_settings(
-    tmp_path: Path, told: list[Setting], states: tuple[int, ...], expected: dict[tuple[str, int], int]
+    tmp_path: Path, settings: list[Setting], states: tuple[int, ...], expected: dict[tuple[str, int], int]
 ) -> None:
     table = SampleTable(tmp_path)
     threads: Any = Threads()
     table.add(batch(EXECUTION_SAMPLE, [(1, 12)], 0, states=states), threads)
-    found = written(tmp_path, table, {1: told})
+    found = written(tmp_path, table, {1: settings})
     assert Counter((event, weight) for _, event, weight in found) == expected
     assert table.either == (("cpu-or-wall", 1) in expected)
     assert list(table.not_known) == [event for event, _ in expected if event == "of-tomorrow"]

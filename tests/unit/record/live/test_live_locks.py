@@ -159,8 +159,8 @@ def test_names_and_stacks_of_first_waits_come_from_the_agents_records_beside_the
     text = live_text(found, list(rows.values()))
     assert "first thread                  first-of-1 (Java id 7)\n" in text
     assert "org.example.Store.put:42\n" in text
-    told = json.loads(live_locks_text(found, list(rows.values())))["locks"][0]
-    assert (told["first_thread"], told["first_stack"]) == ("first-of-1", list(rows[1].first_stack))
+    lock = json.loads(live_locks_text(found, list(rows.values())))["locks"][0]
+    assert (lock["first_thread"], lock["first_stack"]) == ("first-of-1", list(rows[1].first_stack))
 
 
 def test_objects_of_one_place_that_are_waited_for_for_two_reasons_are_two_rows(tmp_path: Path) -> None:
@@ -264,10 +264,10 @@ def test_both_tables_say_how_many_rows_they_leave_out(tmp_path: Path) -> None:
 
 def test_a_jvm_that_ends_before_its_agent_has_a_table_is_told_so() -> None:
     facts = types.SimpleNamespace(pid=os.getpid(), rights=None)  # a process that is no JVM, as one that has ended
-    with pytest.raises(HeadwayError) as told:
+    with pytest.raises(HeadwayError) as error:
         live_locks._wait_for_table(cast("Any", types.SimpleNamespace(facts=facts)), None)
-    assert told.value.notice.id == "HW073"
-    assert f"process {os.getpid()}" in told.value.notice.message
+    assert error.value.notice.id == "HW073"
+    assert f"process {os.getpid()}" in error.value.notice.message
 
 
 def test_records_that_come_while_somebody_looks_are_read_on(tmp_path: Path) -> None:

@@ -42,16 +42,16 @@ def directory(tmp_path: Path) -> Path:
 
 def finished(directory: Path, interrupts_before: int, progress: Callable[[float], None]) -> tuple[list[str], bool]:
     """Finalise as after a program's end. Return what is told, and whether who records several commands is to stop."""
-    told: list[str] = []
+    lines: list[str] = []
     with SignalGate() as gate:
         pidfd = os.pidfd_open(os.getpid())
         watch = Watch(pidfd, gate, os.getpid(), interrupts=interrupts_before, has_ended=True)
         try:
-            finish(directory, Listener(tell=told.append, progress=progress), watch)
+            finish(directory, Listener(tell=lines.append, progress=progress), watch)
         finally:
             os.close(pidfd)
             gate.take()
-        return told, gate.wants_end()
+        return lines, gate.wants_end()
 
 
 def state(directory: Path) -> str:
@@ -71,9 +71,9 @@ def interrupting(*shares: float) -> Callable[[float], None]:
 
 
 def test_one_ctrl_c_after_a_program_has_ended_by_itself_leaves_the_tables(directory: Path) -> None:
-    told, is_asked = finished(directory, 0, interrupting(0.0))
+    lines, is_asked = finished(directory, 0, interrupting(0.0))
     assert state(directory) == "complete"
-    assert told == ["finalising goes on, since the recording has ended by itself; Ctrl-C once more stops it"]
+    assert lines == ["finalising goes on, since the recording has ended by itself; Ctrl-C once more stops it"]
     assert is_asked  # repeats and sweeps end with this run
 
 

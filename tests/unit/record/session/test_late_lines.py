@@ -46,10 +46,10 @@ def test_only_iterations_that_a_late_line_bounds_are_left_out(
         assert (row["from_ns"], row["to_ns"]) == (begin * MS, end * MS)
         assert row["counts"]["cycles"]["value"] == sum(range(begin, end))
     assert said["over_iterations"]["iterations"] == len(kept)
-    told = [each["message"] for each in said["warnings"] if each["id"] == "HW120"]
+    messages = [each["message"] for each in said["warnings"] if each["id"] == "HW120"]
     out = len(lines_ms) - len(kept)
-    assert told == ([] if not late else [told[0]])
-    assert not late or told[0].startswith(
+    assert messages == ([] if not late else [messages[0]])
+    assert not late or messages[0].startswith(
         f"{out} of {len(lines_ms)} iterations by marker=round are left out: {late} lines"
     )
 

@@ -170,10 +170,10 @@ def _of_objects(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, I
     order = np.lexsort((kind, time, blocker))
     blocker, time, kind, thread = _useful((blocker[order], time[order], kind[order], thread[order]))
     index = np.arange(len(kind))
-    held = np.cumsum((kind == _BEGIN).astype(np.int8) - (kind == _END), dtype=np.int64) > 0
+    is_held = np.cumsum((kind == _BEGIN).astype(np.int8) - (kind == _END), dtype=np.int64) > 0
     began = np.maximum.accumulate(np.where(kind == _BEGIN, index, 0))
     # Inside a hold single sightings say nothing new; outside, they are all there is.
-    is_informative = ~held & ((kind == _WOKE) | (kind == _OWNED))
+    is_informative = ~is_held & ((kind == _WOKE) | (kind == _OWNED))
     following = _next_true(is_informative | (kind == _PRESUMED) | (kind == _BEGIN) | (kind == _BACK))
     there = np.minimum(following, len(kind) - 1)
     same = (following < len(kind)) & (blocker[there] == blocker)
@@ -181,9 +181,9 @@ def _of_objects(data: LockData, contended: Bools, chosen: Ints) -> tuple[Ints, I
     handed_over = (kind == _WOKE) | (same & (kind != _FIRST) & (kind != _UNSURE) & (kind[there] != _BACK))
     presumed = np.where(next_is_informative, thread[there], np.where(handed_over, HANDED_OVER, UNKNOWN_HOLDER))
     is_owned = (kind == _OWNED) | (kind == _PRESUMED)
-    holder = np.where(held, thread[began], np.where(is_owned, thread, presumed))
+    holder = np.where(is_held, thread[began], np.where(is_owned, thread, presumed))
     by_sighting = np.where(is_owned | (kind[there] == _OWNED), OWNER, WAKER)
-    seen_by = np.where(held, HOLD, by_sighting)
+    seen_by = np.where(is_held, HOLD, by_sighting)
     return blocker.astype(np.int32), time, holder.astype(np.int32), seen_by.astype(np.int8)
 
 
