@@ -128,6 +128,13 @@ class WorkOverTime:
         row = int(np.argmax(by_thread))
         return self.threads[row], float(by_thread[row] / by_thread.sum())
 
+    def alone_by_thread(self) -> dict[int, float]:
+        """Return of each thread the part of its CPU time in which it is alone; those that are never alone are left out."""
+        total = self.cpu_ns.sum(axis=0)
+        is_alone = (self.cpu_ns >= _ALONE * total) & (total > 0)
+        alone, all_of = (self.cpu_ns * is_alone).sum(axis=1), self.cpu_ns.sum(axis=1)
+        return {thread: float(alone[row] / all_of[row]) for row, thread in enumerate(self.threads) if alone[row]}
+
     def _time_of(self, row: int) -> tuple[int, int]:
         """Return the first bin of a thread's time, and the one after its last."""
         done = np.cumsum(self.cpu_ns[row])

@@ -23,7 +23,7 @@ from headway.analyses.numa.published import second_node_of
 from headway.analyses.numa.recorded_crews import class_by_crews, crew_figures, note_cause
 from headway.analyses.numa.recorded_figures import RecordedFigures
 from headway.analyses.numa.recorded_places import LOCKS, places_of
-from headway.analyses.numa.recorded_sharing import recorded_dependencies
+from headway.analyses.numa.recorded_sharing import Together, recorded_dependencies
 from headway.analyses.numa.recorded_work import RecordedWork, Window, recorded_work
 from headway.analyses.numa.types import (
     DEPENDENCIES,
@@ -81,7 +81,8 @@ def classify_recording(
     _add_times(found, recording, window, cores, machine)
     _withdraw_what_cores_may_change(found, recording, cores)
     _withdraw_several_programs(found, work)
-    dependencies = _dependencies(recording, did.figures, work, found)
+    of_all = over_time if window is None else work_over_time(recording, program_work(recording), None)
+    dependencies = _dependencies(recording, did.figures, work, found, of_all)
     causes = [*found.causes, *dependencies.causes]
     places = places_of(recording, window, work, over_time, did.workers, found, causes)
     program = _program(did.figures, found, dependencies, _known(recording, work.pid, places))
@@ -123,14 +124,19 @@ def _parallelism(
 
 
 def _dependencies(
-    recording: Recording, figures: RecordedFigures, work: ProgramWork, found: ClassFinding
+    recording: Recording, figures: RecordedFigures, work: ProgramWork, found: ClassFinding, over_time: WorkOverTime
 ) -> ClassFinding:
-    """Return the class of data dependencies; of programs of one thread it is not asked, whatever is recorded."""
+    """Return the class of data dependencies; of programs of one thread it is not asked, whatever is recorded.
+
+    `over_time`: of the whole recording, as accesses are.
+    """
     if found.answer == SINGLE:
         return dependencies_of(figures, SINGLE)
     times = parallelism(recording, None, _APP)
     alone = times.serial_share / times.mean_active if times.mean_active > 0 else 0.0
-    return recorded_dependencies(recording, work.pid, found.answer, min(1.0, alone))
+    ran = times.mean_running / times.mean_active if times.mean_active > 0 else 1.0
+    together = Together(min(1.0, alone), over_time.alone_by_thread(), ran)
+    return recorded_dependencies(recording, work.pid, found.answer, together)
 
 
 def _known(recording: Recording, pid: int | None, places: Mapping[str, str]) -> Known:

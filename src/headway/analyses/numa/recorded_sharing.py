@@ -6,20 +6,30 @@ Method     sums of tables `access` and `access_writer` (docs/decisions/0018-last
 Assumes    accesses of an unknown last writer are shared as often as the others of their kind. A class that does not hold both if
            none and if all of them are shared is not determined. Nor is one that the accesses of code that is not counted
            (the JDK's own, which published classes have in them) may change, nor one of which the accesses of a thread that works
-           alone, as at the start, may be the cause (`uncounted_code`).
+           alone, as at the start, may be the cause (`uncounted_code`). Threads that take turns on few cores find more of what
+           they wrote themselves than threads that run at once: what several of them write may then all be shared.
 Wrong when the little that the JDK's own code writes is what other threads then read most.
 Checked    tests/unit/analyses/numa/test_numa_sharing.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headway.analyses.numa.dependencies import dependencies_of
 from headway.analyses.numa.tables import ProgramFigures
 from headway.analyses.numa.types import DEPENDENCIES, ClassFinding
-from headway.analyses.numa.uncounted_code import Shares, most_uncounted, with_uncounted, without_serial
+from headway.analyses.numa.uncounted_code import (
+    MOST_TIMES,
+    Shares,
+    Uncounted,
+    most_uncounted,
+    serial_accesses,
+    with_uncounted,
+    without_serial,
+)
 from headway.model.object_owners import LAST_WRITER, OWNER_TABLES, has_unseen_writes, numbers_used_up
 
 if TYPE_CHECKING:
@@ -27,16 +37,29 @@ if TYPE_CHECKING:
 
 _KINDS = {"reads": ("tuple_reads", "array_reads"), "writes": ("tuple_writes", "array_writes")}
 _COLUMNS = ("shared_read_pct", "shared_write_pct")
-_REMEDY = "headway record --sample cpu:1ms --objects accesses --owner last-writer"
+_REMEDY = "headway record --sample cpu:1ms --objects accesses --owner last-writer -o NAME.headway -- CMD"
+_AT_ONCE = 0.9
+"""Of the time in which threads could run: where they run for less of it, they take turns."""
+
+_PER_TURN = 0.1
+"""Shared writes for each time that a thread got a core: with fewer, code is not what threads write by turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How far threads worked at the same time: the part of the work that one did while it alone was active, of each thread the
+    part of its CPU time in which it was alone, and for which part of the time in which threads could run they ran.
+    """
+
+    serial_work: float = 0.0
+    alone: Mapping[int, float] = field(default_factory=dict)
+    ran: float = 1.0
 
 
 def recorded_dependencies(
-    recording: Recording, pid: int | None, parallelism: str | None, serial_share: float = 0.0
+    recording: Recording, pid: int | None, parallelism: str | None, together: Together | None = None
 ) -> ClassFinding:
-    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last.
-
-    `serial_share`: of the program's work, what a thread did while it was the only active one.
-    """
+    """Return the class of the JVM with this pid; not determined where too little is known of who wrote last."""
     if not recording.has(OWNER_TABLES[LAST_WRITER][0]):
         return _open(f"which thread wrote last what another one reads is not recorded ({_REMEDY})")
     if pid is None:
@@ -51,7 +74,7 @@ def recorded_dependencies(
             f"of the accesses {least[0]:.3g} to {most[0]:.3g} % read and {least[1]:.3g} to {most[1]:.3g} % write what another "
             "thread wrote last; of the rest the last writer is unknown"
         )
-    if (reason := _may_differ(recording, pid, parallelism, likely, serial_share)) is not None:
+    if (reason := _may_differ(recording, pid, parallelism, likely, together or Together())) is not None:
         return _open(reason)
     for text in _left_out(recording, pid):
         found.add(text)
@@ -59,28 +82,73 @@ def recorded_dependencies(
 
 
 def _may_differ(
-    recording: Recording, pid: int, parallelism: str | None, shares: Shares, serial_share: float
+    recording: Recording, pid: int, parallelism: str | None, shares: Shares, together: Together
 ) -> str | None:
-    """Return why the class of the counted accesses may not be the program's; None where it is."""
+    """Return why the class of the counted accesses may not be the program's, and what would tell; None where it is."""
     answer = _class(shares, parallelism).answer
     counted = f"of the code in scope it is {answer} ({shares[0]:.3g} % shared reads, {shares[1]:.3g} % shared writes)"
-    steady = _class(without_serial(shares, serial_share), parallelism).answer
+    serial = min(together.serial_work, serial_accesses(recording, pid, together.alone))
+    steady = _class(without_serial(shares, serial), parallelism).answer
     if steady != answer:
         return (
-            f"{counted}, but {serial_share:.0%} of the work is of a thread that was active alone, as at a start: without that "
-            f"work's accesses it may be {steady}; record the part that counts, and longer"
+            f"{counted}, but up to {serial:.0%} of the accesses are of threads while they were active alone, as at a start: "
+            f"without these it may be {steady}; give the program more to do in the part that counts ({_REMEDY})"
+        )
+    at_once = _at_once(recording, pid, shares)
+    if together.ran < _AT_ONCE and (other := _class(at_once, parallelism).answer) != answer:
+        return (
+            f"{counted}, but its threads had cores for {together.ran:.0%} of the time in which they could run, and took turns: "
+            f"at once they may share up to {at_once[0]:.3g} and {at_once[1]:.3g} %, which is {other}; record it with no more "
+            f"threads than there are cores, and nothing beside it ({_REMEDY})"
         )
     uncounted = most_uncounted(recording, pid)
     if uncounted is None:
         return f"{counted}, but published classes count the JDK's own code, too: how much that does is not recorded ({_REMEDY})"
-    may_be = {_class(each, parallelism).answer for each in with_uncounted(shares, uncounted.most_accesses)} - {answer}
-    if may_be:
+    if may_be := _classes_with(shares, uncounted.most_accesses, parallelism) - {answer}:
         return (
             f"{counted}, but {uncounted.share:.1%} of the workers' samples are in code that is not counted, as the JDK's own "
             f"({uncounted.samples:,} samples: it may do {uncounted.most_accesses:.0%} of the accesses): with that it may be "
-            f"{' or '.join(sorted(str(each) for each in may_be))}"
+            f"{' or '.join(sorted(may_be))}; {_what_would_tell(shares, uncounted, parallelism)}"
         )
     return None
+
+
+def _classes_with(shares: Shares, part: float, parallelism: str | None) -> set[str]:
+    """Return which classes a program may have with uncounted accesses that are `part` of all."""
+    return {str(_class(each, parallelism).answer) for each in with_uncounted(shares, part)}
+
+
+def _what_would_tell(shares: Shares, uncounted: Uncounted, parallelism: str | None) -> str:
+    """Return how many more samples would determine a class, if they are as these; or that none would."""
+    times = 2
+    while times <= MOST_TIMES:
+        if len(_classes_with(shares, uncounted.most_accesses_with(times), parallelism)) == 1:
+            return f"{times} times as many samples would tell: give the program {times} times as much to do ({_REMEDY})"
+        times *= 2
+    return "no longer recording would tell: headway does not count that code"
+
+
+def _at_once(recording: Recording, pid: int, shares: Shares) -> Shares:
+    """Return the most that threads may share where they run at once: all accesses of code in which they write by turns.
+
+    Whoever writes by turns what others write does so once a turn at least: code with far fewer shared writes than
+    there were turns is none of that.
+    """
+    by_code = f"""SELECT class_name FROM {OWNER_TABLES[LAST_WRITER][0]} WHERE pid = {pid} GROUP BY class_name
+      HAVING sum(tuple_writes_shared + array_writes_shared) > {_PER_TURN * _turns(recording, pid)}"""
+    reads, writes = (
+        _sum(recording, "access", columns, pid, f"AND class_name IN ({by_code})") for columns in _KINDS.values()
+    )
+    total = max(1, sum(_sum(recording, "access", columns, pid) for columns in _KINDS.values()))
+    all_writes = max(shares[1], 100 * writes / total)
+    return min(shares[0] + 100 * reads / total, 100 - all_writes), all_writes
+
+
+def _turns(recording: Recording, pid: int) -> int:
+    """Return how often threads that accessed objects got a core."""
+    text = """SELECT count(*) FROM slice WHERE running_ns > 0 AND thread_id IN (
+      SELECT thread_id FROM access WHERE pid = $1 AND tuple_writes + array_writes > 0)"""
+    return int(recording.query(text, (pid,)).fetchall()[0][0]) if recording.has("slice") else 0
 
 
 def _left_out(recording: Recording, pid: int) -> list[str]:
@@ -140,9 +208,8 @@ def _shares(recording: Recording, pid: int) -> tuple[Shares, Shares, Shares] | N
     return (least[0], least[1]), (likely[0], likely[1]), (most[0], most[1])
 
 
-def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int) -> int:
-    text = (
-        f"SELECT COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0) FROM {table} WHERE pid = {pid}"
-    )
+def _sum(recording: Recording, table: str, columns: Sequence[str], pid: int, further: str = "") -> int:
+    total = f"COALESCE(sum({' + '.join(f'{each}::HUGEINT' for each in columns)}), 0)"
+    text = f"SELECT {total} FROM {table} WHERE pid = {pid} {further}"
     (found,) = recording.query(text).fetchall()[0]
     return int(found)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headway.analyses.numa.recorded_sharing import recorded_dependencies
+from headway.analyses.numa.recorded_sharing import Together, recorded_dependencies
 from headway.analyses.numa.types import SHARED_WRITES
-from headway.analyses.numa.uncounted_code import with_uncounted, without_serial
+from headway.analyses.numa.uncounted_code import is_in_scope, with_uncounted, without_serial
 from headway.store import Recording, open_recording
 from headway.store.writer import write_recording
 from support.builders.recording_builder import ONE_THREAD
@@ -168,9 +168,78 @@ def test_a_long_start_of_one_thread_does_not_make_a_program_data_parallel(tmp_pa
     counts, local, shared = (500, 100, 300, 100), (480, 100, 290, 100), (20, 0, 10, 0)
     recording = recorded(tmp_path / "a.headway", counts, local, shared)
     assert recorded_dependencies(recording, 1, "explicitly-parallel").answer == "data-parallel"
-    found = recorded_dependencies(recording, 1, "explicitly-parallel", 0.9)
+    found = recorded_dependencies(recording, 1, "explicitly-parallel", Together(0.9, {0: 0.8}))
     assert found.answer is None
-    assert "90% of the work is of a thread that was active alone" in found.undetermined[0]
+    assert "up to 90% of the accesses are of threads while they were active alone" in found.undetermined[0]
+
+
+def test_a_start_without_accesses_leaves_a_class_as_it_is(tmp_path: Path) -> None:
+    """Nine tenths of the work are of a thread that was alone, and the one that accessed all objects hardly ever was."""
+    counts, local, shared = (500, 100, 300, 100), (480, 100, 290, 100), (20, 0, 10, 0)
+    recording = recorded(tmp_path / "a.headway", counts, local, shared)
+    for alone in ({}, {7: 1.0}, {0: 0.05}):
+        found = recorded_dependencies(recording, 1, "explicitly-parallel", Together(0.9, alone))
+        assert found.answer == "data-parallel", alone
+
+
+def test_threads_that_took_turns_may_share_more_of_what_they_write_by_turns(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 99, 200, 100), (200, 1, 100, 0)
+    recording = recorded(tmp_path / "a.headway", counts, local, shared)
+    assert recorded_dependencies(recording, 1, None, Together(ran=0.95)).answer == "read-only"
+    found = recorded_dependencies(recording, 1, None, Together(ran=0.5))
+    assert found.answer is None
+    assert "had cores for 50% of the time in which they could run" in found.undetermined[0]
+    assert "up to 80 and 20 %, which is read-write" in found.undetermined[0]
+    steady = recorded(tmp_path / "b.headway", counts, (300, 100, 200, 100), (200, 0, 100, 0))
+    assert recorded_dependencies(steady, 1, None, Together(ran=0.5)).answer == "read-only"
+
+
+@pytest.mark.parametrize(
+    ("beside", "expected"),
+    [
+        ((("java.lang.Math/java", 5_000),), "read-only"),  # accesses no object
+        ((("com.acme.Rules/java", 5_000),), "read-only"),  # in scope, and has no access
+        ((("kotlin.text.Regex/java", 5_000),), None),
+        ((("com.acme.Rules$$Lambda$3.0x7f/java", 5_000),), None),
+    ],
+)
+def test_what_has_no_count_is_uncounted_only_where_it_may_access_objects(
+    beside: Samples, expected: str | None, tmp_path: Path
+) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    nothing = dict.fromkeys(("classes_left_out", "methods_left_out", "loaded_before"), 0)
+    path = tmp_path / "a.headway"
+    recording = recorded(path, counts, local, shared, samples=(*NO_JDK, *beside), jvms=[{"pid": 1, **nothing}])
+    assert recorded_dependencies(recording, 1, None).answer == expected
+
+
+def test_where_classes_were_left_out_those_without_counts_are_uncounted(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    jvm = {"pid": 1, "classes_left_out": 1, "methods_left_out": 0, "loaded_before": 0}
+    samples: Samples = (*NO_JDK, ("com.acme.Rules/java", 5_000))
+    recording = recorded(tmp_path / "a.headway", counts, local, shared, samples=samples, jvms=[jvm])
+    assert recorded_dependencies(recording, 1, None).answer is None
+
+
+def test_the_samples_that_are_missing_are_named_and_so_many_determine_the_class(tmp_path: Path) -> None:
+    counts, local, shared = (500, 100, 300, 100), (490, 100, 290, 100), (10, 0, 10, 0)
+    few, many = ((("Order/java", count * 400), ("java.util.HashMap/java", count)) for count in (1, 4))
+    (reason,) = recorded_dependencies(
+        recorded(tmp_path / "few.headway", counts, local, shared, samples=few), 1, None
+    ).undetermined
+    assert "4 times as many samples would tell: give the program 4 times as much to do (headway record" in reason
+    found = recorded_dependencies(recorded(tmp_path / "many.headway", counts, local, shared, samples=many), 1, None)
+    assert found.answer == "data-parallel"
+
+
+def test_names_in_scope_are_those_that_the_agent_counts() -> None:
+    assert is_in_scope("com.acme.Order", ())
+    assert not is_in_scope("java.util.HashMap", ())
+    assert not is_in_scope("kotlin.collections.MapsKt", ())
+    assert is_in_scope("com.acme.deep.Order$1", ("com.acme.*",))
+    assert not is_in_scope("com.acm.Order", ("com.acme.*",))
+    assert is_in_scope("kotlin.collections.MapsKt", ("*",))
+    assert not is_in_scope("java.util.HashMap", ("*",))
 
 
 def test_shares_with_more_accesses_are_tried_at_their_worst() -> None:
