@@ -51,6 +51,7 @@ def test_who_sleeps_until_others_are_done_gains_what_it_overslept(tmp_path: Path
     assert loss.figures is not None
     assert loss.figures["overslept_ns"] == late_ns
     assert loss.bound_speedup == pytest.approx(WALL / (WALL - late_ns))
+    assert loss.bound_speedup is not None
     assert loss.likely_speedup is not None
     assert loss.likely_speedup <= loss.bound_speedup
     assert loss.evidence[0].startswith("It sleeps in a loop until other threads are done")

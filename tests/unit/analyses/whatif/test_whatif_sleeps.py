@@ -245,7 +245,7 @@ def test_a_timer_that_waits_for_its_time_is_no_sleep_that_a_program_could_do_wit
 def test_a_thread_is_a_place_for_sleeps_as_why_names_it(tmp_path: Path) -> None:
     """Without samples nothing else of a sleep is known; a pattern that is the place of one means places alone."""
     path = sampled(tmp_path / "a.headway", samples={})
-    name = open_recording(path).query("SELECT name FROM thread").fetchone()[0]
+    ((name,),) = open_recording(path).query("SELECT name FROM thread").fetchall()
     assert wall_us(path, (f"^{re.escape(name)}$", 0)) == 30
     (found,) = changed(sampled(tmp_path / "b.headway", samples={511: REST}), (re.escape(name), 0)).predicted
     assert (found.low_ns, found.wall_ns, found.high_ns) == (30 * US,) * 3
