@@ -12,11 +12,11 @@ from playwright.sync_api import Browser, Page, expect
 from headway.report.html.causal import build_causal
 from headway.report.html.page import write_page
 from headway.report.html.source_lines import Sources
-from support.builders import causal_page_builder as made
+from support.builders import causal_page_builder as build
 from support.drivers.opened_report import Opened, assert_for_everyone, exact_values, open_table
 
 pytestmark = pytest.mark.browser
-ANSWER = made.answer()
+ANSWER = build.answer()
 FIRST = ANSWER.lines[0]
 
 
@@ -25,8 +25,8 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("causal")
     (directory / "a").mkdir()
     (directory / "a/Store.java").write_text("".join(f"\tint x{i} = {i};\n" for i in range(1, 90)), encoding="utf-8")
-    (directory / "a/Evil.java").write_text(f"// 1\n// 2\n// {made.EVIL}\n", encoding="utf-8")
-    payload = build_causal(ANSWER, Sources([directory]), name=made.EVIL)
+    (directory / "a/Evil.java").write_text(f"// 1\n// 2\n// {build.EVIL}\n", encoding="utf-8")
+    payload = build_causal(ANSWER, Sources([directory]), name=build.EVIL)
     return write_page(payload, directory / "made.html")
 
 
@@ -225,7 +225,7 @@ def test_it_is_for_everyone(browser: Browser, page_path: Path, scheme: Any, widt
 
 
 def test_a_page_without_an_experiment_says_so(browser: Browser, tmp_path: Path) -> None:
-    path = write_page(build_causal(made.answer((), progress_points=(), notices=())), tmp_path / "empty.html")
+    path = write_page(build_causal(build.answer((), progress_points=(), notices=())), tmp_path / "empty.html")
     page = browser.new_page()
     found = Opened(page, path)
     expect(page.locator("#curves .missing")).to_contain_text("No experiment counts")
@@ -235,13 +235,13 @@ def test_a_page_without_an_experiment_says_so(browser: Browser, tmp_path: Path) 
 
 
 def test_hundreds_of_lines_are_reached_and_drawn_when_asked_for(browser: Browser, tmp_path: Path) -> None:
-    lines = tuple(made.line(f"Many.java:{i}", 0.05, made.curve("gain", 0.5 - i / 20000)) for i in range(1, 3001))
-    path = write_page(build_causal(made.answer(lines)), tmp_path / "many.html")
+    lines = tuple(build.line(f"Many.java:{i}", 0.05, build.curve("gain", 0.5 - i / 20000)) for i in range(1, 3001))
+    path = write_page(build_causal(build.answer(lines)), tmp_path / "many.html")
     page = browser.new_page()
     found = Opened(page, path)
     expect(page.locator(".multiple")).to_have_count(24)
     page.locator("#curves .toolbar button").click()
-    expect(page.locator(".multiple")).to_have_count(len(build_causal(made.answer(lines))["lines"]))
+    expect(page.locator(".multiple")).to_have_count(len(build_causal(build.answer(lines))["lines"]))
     expect(page.locator("#compare .rest").last).to_contain_text("more lines are not on this page")
     assert found.complaints == []
     page.close()

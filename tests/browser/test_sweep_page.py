@@ -16,7 +16,7 @@ from headway.report.html import render_sweep
 from headway.report.html.page import write_page
 from headway.report.html.speedups import sweep_payload
 from headway.store.sweep import Sweep
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 from support.builders import sweep_builder
 from support.drivers.opened_report import Opened, assert_for_everyone, eventually
 from support.drivers.recording_cli import HEADWAY, json_of
@@ -237,8 +237,8 @@ def test_flame_graphs_of_two_numbers_of_threads_are_told_apart(opened: Opened) -
 
 def test_a_sweep_with_every_limit_and_no_samples_is_complete(browser: Browser, tmp_path: Path) -> None:
     parts = {"lock_wait_ns": 0.5, "gc_ns": 0.2, "jit_ns": 0.1, "io_ns": 0.1, "spin_ns": 0.2, "uneven": 0.1}
-    counts = {n: [made.one_second_each(**parts)] * 3 for n in (2, 4, 8)}
-    payload = sweep_payload(answer(made.sweep_runs([made.alone()] * 3, counts)), name="</script>\u202e.sweep")
+    counts = {n: [build.one_second_each(**parts)] * 3 for n in (2, 4, 8)}
+    payload = sweep_payload(answer(build.sweep_runs([build.alone()] * 3, counts)), name="</script>\u202e.sweep")
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     opened = Opened(page, write_page({**payload, "no_flames": "nothing was sampled"}, tmp_path / "all.html"))
     expect(page.locator("h1")).to_have_text("</script>\\u202e.sweep")

@@ -10,29 +10,29 @@ from headway.analyses.regions.primitives import REST, RegionPrimitives
 from headway.analyses.speedups import equations as paper
 from headway.analyses.speedups.analysis import answer
 from headway.analyses.speedups.types import AtThreads
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 
 S = 10**9
 # A sequential program at 2 GHz: 2 s before and after (CPI 2), 8 s to be made parallel (CPI 1.6).
 SEQUENTIAL = (
-    made.region("loop", wall_ns=8 * S, cpu_ns=8 * S, instructions=10 * S, cycles=16 * S),
-    made.region(REST, wall_ns=2 * S, cpu_ns=2 * S, instructions=2 * S, cycles=4 * S),
+    build.region("loop", wall_ns=8 * S, cpu_ns=8 * S, instructions=10 * S, cycles=16 * S),
+    build.region(REST, wall_ns=2 * S, cpu_ns=2 * S, instructions=2 * S, cycles=4 * S),
 )
 # With 4 threads: a quarter more instructions in both fractions, a CPI of 2 instead of 1.6 in the loop, a fifth of the time
 # there waiting for locks, and a busiest thread with a quarter more than the mean. Each efficiency is 0.8.
 PARALLEL = (
-    made.region(
+    build.region(
         "loop", wall_ns=4_882_812_500, cpu_ns=12_500_000_000, lock_wait_ns=3_125_000_000, busiest_busy_ns=4_882_812_500,
         instructions=12_500_000_000, cycles=25 * S, busiest_instructions=3_750_000_000, busiest_cycles=7_812_500_000,
     ),
-    made.region(REST, wall_ns=2_500_000_000, cpu_ns=2_500_000_000, instructions=2_500_000_000, cycles=5 * S),
+    build.region(REST, wall_ns=2_500_000_000, cpu_ns=2_500_000_000, instructions=2_500_000_000, cycles=5 * S),
 )  # fmt: skip
 PARALLEL_TIME = 7.3828125  # s: 0.2/0.8 + 0.8/(0.8^4 * 4) of 10 s
 
 
 @pytest.fixture(scope="module")
 def row() -> AtThreads:
-    result = answer(made.sweep_runs([SEQUENTIAL], {4: [PARALLEL]}))
+    result = answer(build.sweep_runs([SEQUENTIAL], {4: [PARALLEL]}))
     assert result.counters
     return result.rows[0]
 
@@ -117,14 +117,14 @@ def test_imbalance_is_split_into_more_instructions_and_slower_ones(row: AtThread
 def test_the_same_program_without_counters_has_one_limit_for_all_inflation() -> None:
     def plain(regions: tuple[RegionPrimitives, ...]) -> tuple[RegionPrimitives, ...]:
         return tuple(
-            made.region(
+            build.region(
                 each.name, wall_ns=each.wall_ns, cpu_ns=each.cpu_ns, lock_wait_ns=each.lock_wait_ns,
                 busiest_busy_ns=each.busiest_busy_ns,
             )
             for each in regions
         )  # fmt: skip
 
-    result = answer(made.sweep_runs([plain(SEQUENTIAL)], {4: [plain(PARALLEL)]}))
+    result = answer(build.sweep_runs([plain(SEQUENTIAL)], {4: [plain(PARALLEL)]}))
     row = result.rows[0]
     assert not result.counters
     assert row.efficiencies["work_inflation"] == pytest.approx(10 / 15)
@@ -136,11 +136,11 @@ def test_the_same_program_without_counters_has_one_limit_for_all_inflation() -> 
 
 def test_a_slower_clock_in_the_parallel_runs_is_no_memory_limit() -> None:
     slower = tuple(
-        made.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=2 * each.cpu_ns, busiest_busy_ns=2 * each.wall_ns,
+        build.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=2 * each.cpu_ns, busiest_busy_ns=2 * each.wall_ns,
                     instructions=each.instructions, cycles=each.cycles)
         for each in SEQUENTIAL
     )  # fmt: skip
-    row = answer(made.sweep_runs([SEQUENTIAL], {1: [slower]})).rows[0]
+    row = answer(build.sweep_runs([SEQUENTIAL], {1: [slower]})).rows[0]
     assert row.efficiencies["frequency"] == 0.5
     assert row.efficiencies["parallel_cpi_overhead"] == row.efficiencies["parallel_instruction_overhead"] == 1
     assert row.possible["frequency"] == pytest.approx(2 * row.computed_speedup)

@@ -14,7 +14,7 @@ from headway.analyses.regions.primitives import RegionPrimitives, RunPrimitives
 from headway.analyses.speedups.model import LIMITS, Model, make_model
 from headway.analyses.speedups.parts import Sums, pool
 from headway.analyses.speedups.sampled import with_sampled
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 
 Draw = Any  # hypothesis' draw gives a value of any strategy
 some = settings(max_examples=40)
@@ -45,7 +45,7 @@ def runs_of(sums: dict[str, Sums], n: int, slower: list[Fraction]) -> tuple[RunP
         }
         return RegionPrimitives(name=name, **{**numbers, "instances": 1, "threads": n})
 
-    return tuple(made.run(n, tuple(region(name, factor) for name in sums)) for factor in slower)
+    return tuple(build.run(n, tuple(region(name, factor) for name in sums)) for factor in slower)
 
 
 def in_turn(runs: tuple[RunPrimitives, ...], events: tuple[str, ...]) -> tuple[RunPrimitives, ...]:
@@ -72,7 +72,7 @@ def figures(model: Model) -> dict[str, float]:
 def test_runs_that_know_one_count_each_tell_what_they_would_if_they_knew_both(
     efficiencies: dict[str, Fraction], n: int, events: tuple[str, ...], alone: list[Fraction], beside: list[Fraction]
 ) -> None:
-    programs = made.with_efficiencies(efficiencies, n)
+    programs = build.with_efficiencies(efficiencies, n)
     truth = [runs_of(sums, k, slower) for sums, k, slower in zip(programs, (1, n), (alone, beside), strict=True)]
     groups = {("sequential", 1): in_turn(truth[0], events), ("parallel", n): in_turn(truth[1], events)}
     filled, notices = with_sampled(groups, "a.sweep")
@@ -88,7 +88,7 @@ def test_runs_that_know_one_count_each_tell_what_they_would_if_they_knew_both(
 def test_exact_efficiencies_are_returned_when_cycles_and_instructions_come_from_different_runs(
     efficiencies: dict[str, Fraction], n: int, events: tuple[str, ...], count: int
 ) -> None:
-    sequential, parallel = made.with_efficiencies(efficiencies, n)
+    sequential, parallel = build.with_efficiencies(efficiencies, n)
     calm = [Fraction(1)] * count
     groups = {("sequential", 1): in_turn(runs_of(sequential, 1, calm), events)}
     groups["parallel", n] = in_turn(runs_of(parallel, n, calm), events)
@@ -112,7 +112,7 @@ def test_what_is_filled_in_is_the_mean_and_the_rate_by_brute_force(rows: list[tu
     runs = []
     for event, cpu_ns, count, busiest in rows:
         counts = {event: count, f"busiest_{event}": busiest} if event != "cpu" else {}
-        runs.append(made.run(1, (made.region("a", wall_ns=cpu_ns, cpu_ns=cpu_ns, **counts),)))
+        runs.append(build.run(1, (build.region("a", wall_ns=cpu_ns, cpu_ns=cpu_ns, **counts),)))
     filled, notices = with_sampled({("parallel", 1): tuple(runs)}, "a.sweep")
     by = {event: [row for row in rows if row[0] == event] for event in ("cycles", "instructions")}
     if any(not taken for taken in by.values()):

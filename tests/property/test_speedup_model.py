@@ -17,7 +17,7 @@ from headway.analyses.speedups.model import GROUPS, LIMITS, Model, make_model
 from headway.analyses.speedups.parts import BUSY, NUMBERS, pool, value_or_zero
 from headway.analyses.speedups.pop import pop
 from headway.analyses.speedups.stack import SPEEDUP, stack
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 
 Draw = Any  # hypothesis' draw gives a value of any strategy
 shares = st.fractions(Fraction(1, 20), 1, max_denominator=1000)
@@ -32,7 +32,7 @@ def model_of(
     n: int,
     counters: bool | None = None,
 ) -> Model:
-    return make_model(pool([made.run(1, sequential)]), pool([made.run(n, parallel)]), n, counters)
+    return make_model(pool([build.run(1, sequential)]), pool([build.run(n, parallel)]), n, counters)
 
 
 ns = st.integers(0, 10**13)
@@ -52,7 +52,7 @@ def a_part(draw: Draw, name: str, n: int, counters: bool) -> RegionPrimitives:
         works = numbers["cpu_ns"] > numbers["spin_ns"]
         numbers |= {"instructions": draw(count) if works else 0, "cycles": draw(count) if works else 0}
     walls = sum(max(row) + draw(ns) for row in busy)
-    return made.region(name, wall_ns=walls, busiest_busy_ns=sum(map(max, busy)), **numbers)
+    return build.region(name, wall_ns=walls, busiest_busy_ns=sum(map(max, busy)), **numbers)
 
 
 @st.composite
@@ -191,7 +191,7 @@ def test_a_part_whose_counts_are_not_known_has_one_limit_for_both_and_the_others
 def test_a_profile_with_exact_efficiencies_returns_them_and_equation_11(
     efficiencies: dict[str, Fraction], n: int
 ) -> None:
-    sequential, parallel = made.with_efficiencies(efficiencies, n)
+    sequential, parallel = build.with_efficiencies(efficiencies, n)
     model = make_model(sequential, parallel, n)
     found = model.efficiencies()
     for limit, efficiency in efficiencies.items():
@@ -296,7 +296,7 @@ def test_imbalance_in_cycles_is_imbalance_in_instructions_times_that_in_cpi(mode
 
 def test_every_number_of_a_region_is_averaged() -> None:
     assert set(NUMBERS) >= {*BUSY, "wall_ns", "spin_ns", "busiest_busy_ns", "instructions", "cycles", "cache_misses"}
-    runs = [made.run(2, (made.region("a", wall_ns=10 * k, cpu_ns=k, instructions=None),)) for k in (1, 2, 4)]
+    runs = [build.run(2, (build.region("a", wall_ns=10 * k, cpu_ns=k, instructions=None),)) for k in (1, 2, 4)]
     pooled = pool(runs)["a"]
     assert pooled["wall_ns"] == Fraction(70, 3)
     assert pooled["instructions"] is None

@@ -19,7 +19,7 @@ from headway.record.finalise.recover import recover
 from headway.record.machine import host
 from headway.record.machine.counters import CounterLog
 from headway.store import files, manifest, open_recording
-from support.builders import causal_notes_builder as made
+from support.builders import causal_notes_builder as build
 from support.builders.hostile_spool import agent_with_facts
 from support.builders.spool_builder import Spool
 
@@ -167,7 +167,7 @@ def test_a_strangers_causal_recording_is_recovered_whatever_its_request_says(
     tmp_path: Path, odd: dict[str, Any]
 ) -> None:
     directory = tmp_path / "a.headway"
-    made.recording(directory, {77: made.text(made.a_run())})
+    build.recording(directory, {77: build.text(build.a_run())})
     (directory / "runs" / "²").mkdir(parents=True)
     written = json.loads((directory / "manifest.json").read_text())
     (directory / "manifest.json").write_text(json.dumps({**written, **odd}))

@@ -15,7 +15,7 @@ from headway.report.html.causal import build_causal
 from headway.report.html.source_lines import Sources
 from headway.store import open_recording
 from support.builders import causal_builder
-from support.builders import causal_page_builder as made
+from support.builders import causal_page_builder as build
 from support.builders.edited_manifest import edit
 
 CLASS = "package a;\n" + "line\n" * 60
@@ -56,7 +56,7 @@ def test_what_lies_beyond_a_limit_is_left_out_and_told(
     assert f"{tmp_path} there is more than headway looks through for sources ({said})" in notice.message
     assert found(sources, "At0") == (most > 0)
     assert not found(sources, "At9")
-    page = build_causal(made.answer(), sources)
+    page = build_causal(build.answer(), sources)
     assert "HW511" in [each["id"] for each in page["notices"]]
 
 

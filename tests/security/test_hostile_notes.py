@@ -20,7 +20,7 @@ from headway.record.causal.notes import Notes
 from headway.record.finalise.finalise import finalise
 from headway.store import open_recording
 from headway.store.schemas import causal
-from support.builders import causal_notes_builder as made
+from support.builders import causal_notes_builder as build
 from support.drivers.peak_memory import grown_kib
 
 
@@ -125,7 +125,7 @@ def test_problems_that_are_all_different_take_no_time_of_their_own() -> None:
 def test_visits_within_experiments_are_summed_by_point() -> None:
     notes = Notes()
     for visits in ([[1, 5], [2, 1]], [[1, 7]]):
-        notes.take(json.dumps({**made.experiment(1, 1, 50, visits=0), "visits": visits}).encode())
+        notes.take(json.dumps({**build.experiment(1, 1, 50, visits=0), "visits": visits}).encode())
     assert (notes.hits(1), notes.hits(2), notes.hits(3)) == (12, 1, 0)
 
 
@@ -147,12 +147,12 @@ def with_number(note: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_that_no_agent_notes_cost_their_note_and_not_the_recording(tmp_path: Path, kind: str) -> None:
     """Three lines of visits that no table holds in all ended a causal recording in a defect's message."""
-    callers = made.note("callers", 4, methods=[["com.acme.Work", "unit", 3, 4]], samples=10)
-    run = [*made.a_run(), callers, made.note("end", 5)]
+    callers = build.note("callers", 4, methods=[["com.acme.Work", "unit", 3, 4]], samples=10)
+    run = [*build.a_run(), callers, build.note("end", 5)]
     odd = [each for note in run if note["t"] == kind for number in NUMBERS for each in with_number(note, number)]
     assert odd
     directory = tmp_path / "a.headway"
-    made.recording(directory, {77: made.text([*run, *odd, *odd]), 78: made.text(made.a_run(78))})
+    build.recording(directory, {77: build.text([*run, *odd, *odd]), 78: build.text(build.a_run(78))})
     finalise(directory)
     recording = open_recording(directory)
     for table in causal.ALL:
@@ -165,15 +165,15 @@ def test_numbers_that_no_agent_notes_cost_their_note_and_not_the_recording(tmp_p
 def test_texts_that_are_not_utf_8_are_escaped_wherever_notes_have_them(tmp_path: Path) -> None:
     bad = "\ud800"
     notes = [
-        {**made.begin(), "jdk": bad, "timer": bad},
-        made.point(where=bad),
-        made.line(1, 1, bad),
-        made.health(3, **{bad: 1}),
-        made.note("near", 3, name=bad, where=bad, reason="no_class", near=[bad]),
-        made.note("problem", 3, id=bad, text=bad),
+        {**build.begin(), "jdk": bad, "timer": bad},
+        build.point(where=bad),
+        build.line(1, 1, bad),
+        build.health(3, **{bad: 1}),
+        build.note("near", 3, name=bad, where=bad, reason="no_class", near=[bad]),
+        build.note("problem", 3, id=bad, text=bad),
     ]
     directory = tmp_path / "a.headway"
-    made.recording(directory, {77: made.text(notes)})
+    build.recording(directory, {77: build.text(notes)})
     finalise(directory)
     recording = open_recording(directory)
     assert recording.query("SELECT timer FROM causal_run").fetchall() == [("\\ud800",)]
@@ -183,10 +183,10 @@ def test_texts_that_are_not_utf_8_are_escaped_wherever_notes_have_them(tmp_path:
 def test_points_that_nobody_asked_for_are_not_a_message_each() -> None:
     """4,000 of them took 2.6 s, sixteen times as long for four times as many, and a line on the terminal each."""
     notes = Notes()
-    for note in [made.begin(), *(made.point(number, f"p{number}") for number in range(3000))]:
+    for note in [build.begin(), *(build.point(number, f"p{number}") for number in range(3000))]:
         notes.take(json.dumps(note).encode())
     for number in range(3000):
-        near = made.note("near", 3, name=f"n{number}", where=f"C{number}.m", reason="no_method", near=[])
+        near = build.note("near", 3, name=f"n{number}", where=f"C{number}.m", reason="no_method", near=[])
         notes.take(json.dumps(near).encode())
     assert notes.damaged == 4000
     begun = time.process_time()
@@ -197,11 +197,11 @@ def test_points_that_nobody_asked_for_are_not_a_message_each() -> None:
 def test_experiments_on_lines_without_end_are_estimated_for_those_with_most_of_them() -> None:
     """20,000 experiments, each second one on another line, took minutes of every ten seconds, and Ctrl-C waited for it."""
     notes = Notes()
-    run = [made.begin(), made.point(), *(made.line(number, number + 1) for number in range(3))]
+    run = [build.begin(), build.point(), *(build.line(number, number + 1) for number in range(3))]
     for number in range(6000):
         target = number // 2 % 3 if number < 600 else number
         speedup_pct = 50 if number % 2 else 0
-        run.append(made.experiment(number, target, speedup_pct, visits=100 + number % 7))
+        run.append(build.experiment(number, target, speedup_pct, visits=100 + number % 7))
     for note in run:
         notes.take(json.dumps(note).encode())
     assert (len(notes.experiments), notes.damaged) == (6000, 0)

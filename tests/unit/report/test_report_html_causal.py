@@ -20,7 +20,7 @@ from headway.report.html.source_lines import AROUND, LINE_CHARS, Sources
 from headway.store import open_recording
 from headway.store.writer import write_recording
 from support.builders import causal_builder
-from support.builders import causal_page_builder as made
+from support.builders import causal_page_builder as build
 
 
 def _sources(tmp_path: Path, path: str, text: str) -> Sources:
@@ -31,11 +31,11 @@ def _sources(tmp_path: Path, path: str, text: str) -> Sources:
 
 
 def test_each_curve_stands_at_its_progress_point() -> None:
-    page = build_causal(made.answer())
+    page = build_causal(build.answer())
     first, second = page["lines"][:2]
     assert [curve["shape"] for curve in first["curves"]] == ["flattens", "gain"]
     assert [None if curve is None else curve["shape"] for curve in second["curves"]] == ["gain", None]
-    source = made.answer().lines[0].points[3]
+    source = build.answer().lines[0].points[3]
     assert first["curves"][0]["points"][3] == [
         *(source.virtual_speedup_pct, source.program_speedup_pct, source.low_pct, source.high_pct),
         *(source.visits, source.experiments, source.gc_experiments),
@@ -44,19 +44,19 @@ def test_each_curve_stands_at_its_progress_point() -> None:
 
 def test_thousands_of_lines_have_a_bounded_page_that_says_so() -> None:
     many = tuple(
-        made.line(
-            f"{'Long' * 60}{i}.java:{i}", 0.02, made.curve("gain", 0.1), made.curve("gain", 0.1, point=made.LATENCY)
+        build.line(
+            f"{'Long' * 60}{i}.java:{i}", 0.02, build.curve("gain", 0.1), build.curve("gain", 0.1, point=build.LATENCY)
         )
         for i in range(5000)
     )
-    page = build_causal(made.answer(many))
+    page = build_causal(build.answer(many))
     assert json_bytes(page) <= PAGE_BYTES
     assert 40 <= len(page["lines"]) < 5000
     assert f"{5000 - len(page['lines']):,} more lines" in " ".join(page["left_out"])
 
 
 def test_no_text_of_the_page_can_end_its_script_or_turn_its_words_around() -> None:
-    text = script_safe_json(build_causal(made.answer(), name=made.EVIL))
+    text = script_safe_json(build_causal(build.answer(), name=build.EVIL))
     assert "<" not in text
     assert "\u202e" not in text
     assert "\\u202e" in json.loads(text)["lines"][4]["name"]
@@ -65,7 +65,7 @@ def test_no_text_of_the_page_can_end_its_script_or_turn_its_words_around() -> No
 def test_the_source_around_a_line_is_shown(tmp_path: Path) -> None:
     text = "".join(f"line {i}\n" for i in range(1, 101))
     sources = _sources(tmp_path, "main/java/a/Store.java", text)
-    page = build_causal(made.answer(), sources)
+    page = build_causal(build.answer(), sources)
     assert page["lines"][0]["source"] == {
         "file": "main/java/a/Store.java",
         "first": 42 - AROUND,
@@ -129,8 +129,8 @@ def test_lines_are_counted_as_javac_counts_them_and_cut_where_long(tmp_path: Pat
 
 def test_source_has_a_bound_of_its_own(tmp_path: Path) -> None:
     sources = _sources(tmp_path, "a/Store.java", ("\u00fc" * 190 + "\n") * 2000)
-    many = tuple(made.line(f"Store.java:{i + 10}", 0.1, made.curve("gain", 0.1)) for i in range(400))
-    page = build_causal(made.answer(many), sources)
+    many = tuple(build.line(f"Store.java:{i + 10}", 0.1, build.curve("gain", 0.1)) for i in range(400))
+    page = build_causal(build.answer(many), sources)
     shown = [row["source"] for row in page["lines"] if row["source"]]
     assert 0 < len(shown) < 400
     assert sum(json_bytes(each) for each in shown) <= SOURCE_BYTES

@@ -19,7 +19,7 @@ from headway.report.html.speedups import MAX_ROWS, PAGE_BYTES, build_sweep, swee
 from headway.report.html.sweep_flames import sweep_flames
 from headway.report.json.speedups import speedups_json
 from headway.store.sweep import Sweep
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 from support.builders import sweep_builder
 from support.builders.flame_pages import unpacked
 
@@ -154,7 +154,7 @@ def test_nothing_that_a_sweep_may_hold_breaks_the_bound(sweep: Sweep) -> None:
 
 
 def test_a_sweep_without_samples_says_why_it_has_no_flame_graphs() -> None:
-    runs = made.sweep_runs([made.alone()], {4: [made.one_second_each()]})
+    runs = build.sweep_runs([build.alone()], {4: [build.one_second_each()]})
     payload = sweep_payload(answer(runs), name="made.sweep")
     assert payload["flames"] is None
     assert payload["title"] == "made.sweep"

@@ -17,7 +17,7 @@ from headway.analyses.speedups.advice import NAMES
 from headway.analyses.speedups.next_commands import beyond, next_command
 from headway.analyses.speedups.runs import SweepRuns, read_runs
 from headway.store.sweep import Sweep
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 from support.builders import sweep_builder
 from support.builders.sweep_builder import Shape
 from support.builders.synthetic import ORIGIN
@@ -112,10 +112,10 @@ def test_threads_that_are_too_short_for_a_sample_are_in_no_profile_that_is_shown
 ) -> None:
     spent = {"main": 1, "short": 3, "long": 2}
     parts = (
-        made.region("work", wall_ns=9, cpu_ns=9, sampled=sampled),
-        made.region(REST, wall_ns=3, cpu_ns=6, thread_cpu_ns=spent, sampled=sampled),
+        build.region("work", wall_ns=9, cpu_ns=9, sampled=sampled),
+        build.region(REST, wall_ns=3, cpu_ns=6, thread_cpu_ns=spent, sampled=sampled),
     )
-    run = made.run(4, parts, recording="a.headway")
+    run = build.run(4, parts, recording="a.headway")
     assert next_command("parallel_fraction", REST, (), (run,)) == f"headway {shown}"
     for limit in ("load_balance", "work_inflation"):
         words = shlex.split(next_command(limit, "work", (run,), (run,)))
@@ -124,8 +124,8 @@ def test_threads_that_are_too_short_for_a_sample_are_in_no_profile_that_is_shown
 
 def test_a_threads_name_is_no_pattern_and_no_shell_reads_it() -> None:
     evil = "pool-1 [a-z]+ $(touch x) 'y'"
-    rest = made.region(REST, wall_ns=3, cpu_ns=3, thread_cpu_ns={"main": 1, evil: 2})
-    words = shlex.split(next_command("parallel_fraction", REST, (), (made.run(4, (rest,), recording="a b.headway"),)))
+    rest = build.region(REST, wall_ns=3, cpu_ns=3, thread_cpu_ns={"main": 1, evil: 2})
+    words = shlex.split(next_command("parallel_fraction", REST, (), (build.run(4, (rest,), recording="a b.headway"),)))
     assert words[2] == "a b.headway"
     pattern = words[words.index("--thread") + 1]
     assert re.search(pattern, evil)

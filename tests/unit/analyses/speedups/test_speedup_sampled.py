@@ -29,7 +29,7 @@ from headway.store.manifest import StoredNotice, read_manifest, write_manifest
 from headway.store.sweep import Sweep, SweepRegion, SweepRun
 from headway.store.tables import TABLES
 from headway.store.writer import TableWriter
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 from support.builders import sweep_builder
 from support.builders.region_builder import MAIN, STACKS, WORK, ParallelRun
 from support.builders.sample_builder import Sample
@@ -61,7 +61,7 @@ def answer(run: Run, *words: object) -> Any:
 
 
 def work(cpu_ns: int, **others: Any) -> RunPrimitives:
-    return made.run(4, (made.region("work", wall_ns=cpu_ns, cpu_ns=cpu_ns, **others),))
+    return build.run(4, (build.region("work", wall_ns=cpu_ns, cpu_ns=cpu_ns, **others),))
 
 
 def test_instructions_are_means_and_cycles_those_per_ns_of_the_runs_that_sampled_them() -> None:
@@ -91,7 +91,7 @@ def test_a_region_without_any_sample_of_an_event_has_no_known_count(lacking: str
         there = [{count: values[i] for count, values in counts.items()} for i in range(3)]
         rest = [{**each, lacking: each[lacking] and last} for each in there]
         return tuple(
-            made.run(2, (made.region("work", wall_ns=9, cpu_ns=9, **a), made.region(REST, wall_ns=1, cpu_ns=1, **b)))
+            build.run(2, (build.region("work", wall_ns=9, cpu_ns=9, **a), build.region(REST, wall_ns=1, cpu_ns=1, **b)))
             for a, b in zip(there, rest, strict=True)
         )
 
@@ -115,10 +115,10 @@ def test_a_region_without_cpu_time_in_a_group_that_sampled_nothing_of_an_event_i
 
     def runs(threads: int, cpu_ns: int, counts: tuple[str, ...]) -> tuple[RunPrimitives, ...]:
         def parts(count: str) -> tuple[RegionPrimitives, ...]:
-            idle = made.region("work", wall_ns=1, cpu_ns=cpu_ns, **{count: 70})
-            return idle, made.region(REST, wall_ns=9, cpu_ns=9, **{count: 50})
+            idle = build.region("work", wall_ns=1, cpu_ns=cpu_ns, **{count: 70})
+            return idle, build.region(REST, wall_ns=9, cpu_ns=9, **{count: 50})
 
-        return tuple(made.run(threads, parts(count)) for count in counts)
+        return tuple(build.run(threads, parts(count)) for count in counts)
 
     both = ("cycles", "instructions")
     few = tuple(count for count in both if count != lacking)
@@ -162,8 +162,8 @@ def test_where_one_of_both_was_never_sampled_nothing_is_said_twice() -> None:
 
 
 def test_a_run_whose_jvm_could_not_sample_is_left_out_where_others_could() -> None:
-    region = made.region("work", wall_ns=9, cpu_ns=9)
-    sampled, bare = (made.run(2, (region,), events=events) for events in (("cycles", "lock"), ("lock",)))
+    region = build.region("work", wall_ns=9, cpu_ns=9)
+    sampled, bare = (build.run(2, (region,), events=events) for events in (("cycles", "lock"), ("lock",)))
     groups = {("sequential", 1): (bare, bare), ("parallel", 2): (sampled, bare, sampled)}
     found, (notice,) = that_show_regions(groups)
     assert found == {("sequential", 1): (bare, bare), ("parallel", 2): (sampled, sampled)}
@@ -174,10 +174,10 @@ def test_a_run_whose_jvm_could_not_sample_is_left_out_where_others_could() -> No
 
 def test_spinning_and_frames_come_from_the_runs_by_time() -> None:
     def by(event: str, cpu_ns: int, spin_ns: int, **ns: int) -> RunPrimitives:
-        region = made.region(
+        region = build.region(
             "work", wall_ns=cpu_ns, cpu_ns=cpu_ns, spin_ns=spin_ns, frames=ns, busiest_frames=ns, spin_frames=ns
         )
-        return made.run(4, (region,), events=(event, "lock"))
+        return build.run(4, (region,), events=(event, "lock"))
 
     runs = (by("cpu", 100, 30, a=60, b=10), by("instructions", 300, 3, c=9), by("cycles", 100, 10, a=20))
     first, second, third = with_time(runs)
@@ -315,7 +315,7 @@ def test_spinning_in_runs_by_instructions_is_that_of_the_runs_by_time_beside_the
 
     def reader(recording: Recording, _: object, window: object) -> Regions:
         spin_ns = 40 if "cpu" in recorded_events(recording) else 4
-        parts = (made.region("work", wall_ns=80, cpu_ns=80, spin_ns=spin_ns), made.region(REST, wall_ns=9, cpu_ns=9))
+        parts = (build.region("work", wall_ns=80, cpu_ns=80, spin_ns=spin_ns), build.region(REST, wall_ns=9, cpu_ns=9))
         return Regions(parts, (), (), (), None)
 
     found = read_runs(sweep, None, reader)
@@ -327,7 +327,7 @@ def test_what_the_sweep_said_of_its_regions_is_not_said_again_of_each_run(tmp_pa
     sweep = sweep_builder.make(tmp_path / "a.sweep", (2,), 1, Shape())
 
     def reader(recording: Recording, _: object, window: object) -> Regions:
-        parts = (made.region("work", wall_ns=80, cpu_ns=80), made.region(REST, wall_ns=9, cpu_ns=9))
+        parts = (build.region("work", wall_ns=80, cpu_ns=80), build.region(REST, wall_ns=9, cpu_ns=9))
         return Regions(parts, (Notice.of("HW496", name="work", samples=1.9, path=recording.path),), (), (), None)
 
     said = StoredNotice(notice.id, notice.message, notice.remedy)

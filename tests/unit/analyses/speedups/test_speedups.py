@@ -21,7 +21,7 @@ from headway.errors import HeadwayError
 from headway.report.json.speedups import speedups_json
 from headway.report.terminal import make_console
 from headway.report.terminal.speedups import LABELS, render
-from support.builders import primitives_builder as made
+from support.builders import primitives_builder as build
 
 CASES = {
     "parallel_fraction": ({"rest": 1.0}, "App.read:5 in the sequential fraction", "headway top"),
@@ -39,7 +39,7 @@ CASES = {
 def of(parts: dict[str, float], runs: int = 1, **others: Any) -> Speedups:
     rest = parts.get("rest", 0.1)
     return answer(
-        made.sweep_runs([made.alone(rest)] * runs, {4: [made.one_second_each(**dict(parts))] * runs}, **others)
+        build.sweep_runs([build.alone(rest)] * runs, {4: [build.one_second_each(**dict(parts))] * runs}, **others)
     )
 
 
@@ -67,7 +67,7 @@ def test_removing_what_was_put_in_gives_the_time_before(limit: str) -> None:
 @pytest.mark.parametrize("limit", NAMES)
 @pytest.mark.parametrize("region", ["work", "my region", REST, "(parallel)"])
 def test_the_next_command_is_one_that_headway_takes(limit: str, region: str) -> None:
-    runs = made.sweep_runs([made.alone()], {4: [made.one_second_each()]})
+    runs = build.sweep_runs([build.alone()], {4: [build.one_second_each()]})
     words = shlex.split(next_command(limit, region, runs.sequential, runs.parallel[4]))
     assert words[0] == "headway"
     command = cli.get_command(click.Context(cli), words[1])
@@ -78,10 +78,10 @@ def test_the_next_command_is_one_that_headway_takes(limit: str, region: str) -> 
 
 def test_spinning_is_told_apart_from_more_instructions() -> None:
     """The paper counts the instructions of a spinning barrier as parallelism overhead."""
-    sequential, parallel = made.alone(), made.one_second_each(spin_ns=0.5)
+    sequential, parallel = build.alone(), build.one_second_each(spin_ns=0.5)
     counted = [
         tuple(
-            made.region(
+            build.region(
                 each.name, wall_ns=each.wall_ns, cpu_ns=each.cpu_ns, spin_ns=each.spin_ns,
                 busiest_busy_ns=each.busiest_busy_ns, instructions=each.cpu_ns, cycles=2 * each.cpu_ns,
             )
@@ -89,7 +89,7 @@ def test_spinning_is_told_apart_from_more_instructions() -> None:
         )
         for program in (sequential, parallel)
     ]  # fmt: skip
-    result = answer(made.sweep_runs([counted[0]], {4: [counted[1]]}))
+    result = answer(build.sweep_runs([counted[0]], {4: [counted[1]]}))
     assert result.counters
     assert result.rows[0].efficiencies["parallel_instruction_overhead"] == pytest.approx(1)
     assert result.verdict.limit == "spinning"
@@ -97,11 +97,11 @@ def test_spinning_is_told_apart_from_more_instructions() -> None:
 
 def test_cpu_time_in_code_that_only_the_parallel_program_runs_may_be_a_loop_that_waits() -> None:
     names_busy_waiting = {}
-    for before in ({}, {"App.turn:9": made.SECOND // 100}):
-        alone = made.region("work", wall_ns=4 * made.SECOND, cpu_ns=4 * made.SECOND, frames=before)
-        after = {"App.turn:9": 4 * made.SECOND}
-        waiting = made.region("work", wall_ns=4 * made.SECOND, cpu_ns=8 * made.SECOND, frames=after)
-        verdict = answer(made.sweep_runs([(alone,)], {2: [(waiting,)]})).verdict
+    for before in ({}, {"App.turn:9": build.SECOND // 100}):
+        alone = build.region("work", wall_ns=4 * build.SECOND, cpu_ns=4 * build.SECOND, frames=before)
+        after = {"App.turn:9": 4 * build.SECOND}
+        waiting = build.region("work", wall_ns=4 * build.SECOND, cpu_ns=8 * build.SECOND, frames=after)
+        verdict = answer(build.sweep_runs([(alone,)], {2: [(waiting,)]})).verdict
         assert verdict.limit == "work_inflation"
         names_busy_waiting[bool(before)] = any("busy waiting" in sentence for sentence in verdict.evidence)
     assert names_busy_waiting == {False: True, True: False}
@@ -109,15 +109,15 @@ def test_cpu_time_in_code_that_only_the_parallel_program_runs_may_be_a_loop_that
 
 def test_imbalance_that_changes_sides_is_named() -> None:
     """Two instances, each with another busiest thread: overall both threads have done the same."""
-    region = made.region(
-        "work", instances=2, wall_ns=4 * made.SECOND, cpu_ns=6 * made.SECOND, busiest_busy_ns=4 * made.SECOND,
-        overall_busiest_busy_ns=3 * made.SECOND, thread_cpu_ns={"a": 3 * made.SECOND, "b": 3 * made.SECOND},
+    region = build.region(
+        "work", instances=2, wall_ns=4 * build.SECOND, cpu_ns=6 * build.SECOND, busiest_busy_ns=4 * build.SECOND,
+        overall_busiest_busy_ns=3 * build.SECOND, thread_cpu_ns={"a": 3 * build.SECOND, "b": 3 * build.SECOND},
     )  # fmt: skip
     alone = (
-        made.region("work", wall_ns=6 * made.SECOND, cpu_ns=6 * made.SECOND),
-        made.region(REST, wall_ns=1, cpu_ns=1),
+        build.region("work", wall_ns=6 * build.SECOND, cpu_ns=6 * build.SECOND),
+        build.region(REST, wall_ns=1, cpu_ns=1),
     )
-    result = answer(made.sweep_runs([alone], {2: [(region, made.region(REST, wall_ns=1, cpu_ns=1))]}))
+    result = answer(build.sweep_runs([alone], {2: [(region, build.region(REST, wall_ns=1, cpu_ns=1))]}))
     assert result.verdict.limit == "load_balance"
     assert result.rows[0].efficiencies["load_balance"] == 0.75
     assert any("not always the same one" in sentence and "75%" in sentence for sentence in result.verdict.evidence)
@@ -144,8 +144,8 @@ def test_a_program_without_a_limit_is_told_so() -> None:
 def spread(factor: float, runs: int) -> Speedups:
     """Runs whose parallel walls differ by up to `factor` either way, all because of idle waiting at the end."""
     half = [1.0 + factor * (i % 2) for i in range(runs)]
-    parallel = [made.one_second_each(cpu_ns=0.1, io_ns=each - 1.0) for each in half]
-    return answer(made.sweep_runs([made.alone()] * runs, {4: parallel}))
+    parallel = [build.one_second_each(cpu_ns=0.1, io_ns=each - 1.0) for each in half]
+    return answer(build.sweep_runs([build.alone()] * runs, {4: parallel}))
 
 
 def test_a_spread_larger_than_the_gain_withholds_the_verdict_and_says_how_many_repeats_would_do() -> None:
@@ -187,8 +187,8 @@ def ids(result: Speedups) -> set[str]:
 
 
 def test_the_verdict_is_about_the_largest_number_of_threads_that_has_its_cores() -> None:
-    runs = {n: [made.one_second_each()] for n in (2, 4, 8)}
-    result = answer(made.sweep_runs([made.alone()], runs, cores=4))
+    runs = {n: [build.one_second_each()] for n in (2, 4, 8)}
+    result = answer(build.sweep_runs([build.alone()], runs, cores=4))
     assert result.verdict.threads == 4
     assert [row.threads for row in result.rows] == [2, 4, 8]
     assert "8 threads on 4 cores" in next(notice.message for notice in result.notices if notice.id == "HW462")
@@ -196,37 +196,37 @@ def test_the_verdict_is_about_the_largest_number_of_threads_that_has_its_cores()
 
 def test_a_sequential_program_with_threads_is_noticed() -> None:
     busy = (
-        made.region("work", wall_ns=made.SECOND, cpu_ns=3 * made.SECOND, busiest_busy_ns=made.SECOND),
-        made.region(REST, wall_ns=1, cpu_ns=1),
+        build.region("work", wall_ns=build.SECOND, cpu_ns=3 * build.SECOND, busiest_busy_ns=build.SECOND),
+        build.region(REST, wall_ns=1, cpu_ns=1),
     )
-    assert "HW463" in ids(answer(made.sweep_runs([busy], {4: [made.one_second_each()]})))
+    assert "HW463" in ids(answer(build.sweep_runs([busy], {4: [build.one_second_each()]})))
     assert "HW463" not in ids(of({}))
 
 
 def test_regions_that_match_nothing_or_everything_are_noticed() -> None:
-    nothing = (made.region(REST, wall_ns=4 * made.SECOND, cpu_ns=4 * made.SECOND),)
-    result = answer(made.sweep_runs([nothing], {4: [made.one_second_each()]}))
+    nothing = (build.region(REST, wall_ns=4 * build.SECOND, cpu_ns=4 * build.SECOND),)
+    result = answer(build.sweep_runs([nothing], {4: [build.one_second_each()]}))
     assert "region work matches nothing in the sequential program" in " ".join(n.message for n in result.notices)
     assert result.rows[0].possible["parallel_fraction"] is None
-    result = answer(made.sweep_runs([made.alone()], {4: [nothing]}))
+    result = answer(build.sweep_runs([build.alone()], {4: [nothing]}))
     assert "region work matches nothing in the parallel program" in " ".join(n.message for n in result.notices)
     assert result.verdict.limit is None
     assert result.verdict.withheld == "region work matches nothing in the parallel program"
     assert result.verdict.next == "headway sweep --resume made.sweep --region NAME=REGEX"
-    everything = tuple(each for each in made.one_second_each() if each.name != REST)
-    assert "HW465" in ids(answer(made.sweep_runs([made.alone()], {4: [everything]})))
+    everything = tuple(each for each in build.one_second_each() if each.name != REST)
+    assert "HW465" in ids(answer(build.sweep_runs([build.alone()], {4: [everything]})))
     assert not {"HW464", "HW465"} & ids(of({}))
 
 
 def test_more_busy_threads_than_asked_for_are_noticed() -> None:
-    result = answer(made.sweep_runs([made.alone()], {2: [made.one_second_each()]}))
+    result = answer(build.sweep_runs([build.alone()], {2: [build.one_second_each()]}))
     assert "HW472" in ids(result)
     assert result.rows[0].efficiencies["load_balance"] == 2
 
 
 def plain(factor: float, runs: int = 4) -> dict[str, Any]:
     """Plain parallel runs that take `factor` of the recorded ones' time."""
-    return {"plain_ns": {4: (round(1.1 * made.SECOND * factor),) * runs}}
+    return {"plain_ns": {4: (round(1.1 * build.SECOND * factor),) * runs}}
 
 
 def test_recording_that_slows_one_program_is_the_reason_for_another_computed_speedup() -> None:
@@ -238,7 +238,7 @@ def test_recording_that_slows_one_program_is_the_reason_for_another_computed_spe
 def drifting(recorded: float = 1.0) -> dict[str, Any]:
     """Blocks on a machine that is up to twice as slow for some of them; recorded parallel runs take `recorded` times as long."""
     speed = (1.0, 1.1, 2.0, 1.3, 1.0, 1.7)
-    times = [(round(4.1 * made.SECOND * each), round(1.1 * made.SECOND * each)) for each in speed]
+    times = [(round(4.1 * build.SECOND * each), round(1.1 * build.SECOND * each)) for each in speed]
     return {"blocks": {4: tuple(Block(alone, round(beside * recorded), alone, beside) for alone, beside in times)}}
 
 
@@ -255,7 +255,7 @@ def test_a_slower_machine_for_some_blocks_leaves_computed_against_real_speedup_k
 
 
 def test_runs_of_one_block_tell_a_difference_that_all_runs_together_do_not() -> None:
-    runs = {"plain_sequential_ns": tuple(round(4.1 * made.SECOND * each) for each in (0.5, 1.5, 1.0, 1.0))}
+    runs = {"plain_sequential_ns": tuple(round(4.1 * build.SECOND * each) for each in (0.5, 1.5, 1.0, 1.0))}
     assert "HW461" not in ids(of({}, 4, **plain(0.8), **runs))
     result = of({}, 4, **plain(0.8), **runs, **drifting(1.25))
     assert "HW461" in ids(result)
@@ -279,7 +279,7 @@ def test_more_threads_than_cores_are_the_reason_where_they_are() -> None:
 
 
 def test_a_region_alone_is_as_if_it_were_the_program() -> None:
-    runs = made.sweep_runs([made.alone(1.0)], {4: [made.one_second_each(rest=1.0, lock_wait_ns=0.5)]})
+    runs = build.sweep_runs([build.alone(1.0)], {4: [build.one_second_each(rest=1.0, lock_wait_ns=0.5)]})
     result = answer(runs, "work")
     assert result.rows[0].computed_speedup == pytest.approx(4 / 1.5)
     assert result.rows[0].possible["lock_contention"] == pytest.approx(4)
@@ -293,15 +293,15 @@ def test_a_region_alone_is_as_if_it_were_the_program() -> None:
 
 def two_regions() -> Speedups:
     def named(regions: tuple[RegionPrimitives, ...], name: str) -> RegionPrimitives:
-        return made.region(
+        return build.region(
             name, wall_ns=regions[0].wall_ns, cpu_ns=regions[0].cpu_ns, lock_wait_ns=regions[0].lock_wait_ns,
             busiest_busy_ns=regions[0].busiest_busy_ns,
         )  # fmt: skip
 
-    locked, uneven = made.one_second_each(lock_wait_ns=0.5), made.one_second_each(uneven=0.3)
-    alone = made.alone()
+    locked, uneven = build.one_second_each(lock_wait_ns=0.5), build.one_second_each(uneven=0.3)
+    alone = build.alone()
     return answer(
-        made.sweep_runs(
+        build.sweep_runs(
             [(named(alone, "a"), named(alone, "b"), alone[1])],
             {4: [(named(locked, "a"), named(uneven, "b"), locked[1])]},
         )
@@ -320,11 +320,11 @@ def test_two_regions_have_their_own_limits() -> None:
 
 
 def test_a_limit_that_nobody_measured_is_null_and_its_time_is_waiting() -> None:
-    work, before = made.one_second_each(lock_wait_ns=0.5)
-    unknown = made.region(
-        "work", wall_ns=work.wall_ns, cpu_ns=work.cpu_ns, lock_wait_ns=None, busiest_busy_ns=made.SECOND
+    work, before = build.one_second_each(lock_wait_ns=0.5)
+    unknown = build.region(
+        "work", wall_ns=work.wall_ns, cpu_ns=work.cpu_ns, lock_wait_ns=None, busiest_busy_ns=build.SECOND
     )
-    row = answer(made.sweep_runs([made.alone()], {4: [(unknown, before)]})).rows[0]
+    row = answer(build.sweep_runs([build.alone()], {4: [(unknown, before)]})).rows[0]
     assert row.efficiencies["lock_contention"] is None
     assert row.possible["lock_contention"] is None
     assert row.possible["waiting"] == pytest.approx(4.1 / 1.1)
@@ -364,12 +364,12 @@ def test_the_terminal_names_every_limit_and_fits_80_columns() -> None:
 def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_parallel_one() -> None:
     """Half the time of either is lost to others: without that the speedup is the same."""
     alone = tuple(
-        made.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
-        for each in made.alone()
+        build.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
+        for each in build.alone()
     )
-    work, before = made.one_second_each(runnable_ns=1.0, lock_wait_ns=0.2)
-    waiting = made.region(REST, wall_ns=2 * before.wall_ns, cpu_ns=before.cpu_ns, steal_ns=before.cpu_ns)
-    result = answer(made.sweep_runs([alone] * 3, {4: [(work, waiting)] * 3}))
+    work, before = build.one_second_each(runnable_ns=1.0, lock_wait_ns=0.2)
+    waiting = build.region(REST, wall_ns=2 * before.wall_ns, cpu_ns=before.cpu_ns, steal_ns=before.cpu_ns)
+    result = answer(build.sweep_runs([alone] * 3, {4: [(work, waiting)] * 3}))
     assert result.rows[0].computed_speedup == pytest.approx(8.2 / 2.4)
     assert result.rows[0].possible["scheduling"] == pytest.approx(4.1 / 1.3)
     assert result.verdict.limit == "lock_contention"
@@ -380,11 +380,11 @@ def test_a_machine_that_takes_as_much_from_both_programs_is_no_limit_of_the_para
 def test_speedups_of_a_disturbed_machine_are_counted_as_their_gains_are() -> None:
     """Without others the sequential program takes 4.1 s; the parallel one 1.5 s, with locks and balance."""
     alone = tuple(
-        made.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
-        for each in made.alone()
+        build.region(each.name, wall_ns=2 * each.wall_ns, cpu_ns=each.cpu_ns, runnable_ns=each.cpu_ns)
+        for each in build.alone()
     )
-    work, rest = made.one_second_each(runnable_ns=1.0, lock_wait_ns=0.3, uneven=0.2)
-    result = answer(made.sweep_runs([alone] * 3, {4: [(work, rest)] * 3}))
+    work, rest = build.one_second_each(runnable_ns=1.0, lock_wait_ns=0.3, uneven=0.2)
+    result = answer(build.sweep_runs([alone] * 3, {4: [(work, rest)] * 3}))
     row, verdict = result.rows[0], result.verdict
     assert verdict.limit is not None
     assert verdict.gain is not None
@@ -404,8 +404,8 @@ def test_speedups_of_a_disturbed_machine_are_counted_as_their_gains_are() -> Non
 
 def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_verdict() -> None:
     taken = [0.0, 0.0, 1.6, 0.0]
-    parallel = [made.one_second_each(runnable_ns=each, lock_wait_ns=0.45) for each in taken]
-    result = answer(made.sweep_runs([made.alone()] * 4, {4: parallel}, others_share=0.1))
+    parallel = [build.one_second_each(runnable_ns=each, lock_wait_ns=0.45) for each in taken]
+    result = answer(build.sweep_runs([build.alone()] * 4, {4: parallel}, others_share=0.1))
     row = result.rows[0]
     assert row.low is not None
     assert row.high is not None
@@ -417,9 +417,9 @@ def test_runs_that_differ_by_what_the_machine_took_alone_do_not_withhold_the_ver
 
 def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None:
     """They leave the sequential program a CPU, but not the parallel one all four."""
-    parallel = [made.one_second_each(runnable_ns=1.0, uneven=0.3)] * 3
-    alone = [made.alone()] * 3
-    runs = made.sweep_runs(alone, {4: parallel}, others_share=0.2)
+    parallel = [build.one_second_each(runnable_ns=1.0, uneven=0.3)] * 3
+    alone = [build.alone()] * 3
+    runs = build.sweep_runs(alone, {4: parallel}, others_share=0.2)
     result = answer(runs)
     possible = result.rows[0].possible
     assert max(NAMES, key=lambda limit: possible[limit] or 0) == "scheduling"
@@ -427,20 +427,20 @@ def test_others_on_the_machine_are_no_limit_of_the_program_but_noticed() -> None
     # Imbalance is that of the busy times, waits included: 2.3 s against a mean of 2 s, of 1 s of work.
     assert result.verdict.gain == pytest.approx((1.15 + 0.1) / 1.1 - 1)
     assert "20% of the time of its CPUs" in next(n.message for n in result.notices if n.id == "HW475")
-    calm = answer(made.sweep_runs(alone, {4: parallel}, others_share=0.01))
+    calm = answer(build.sweep_runs(alone, {4: parallel}, others_share=0.01))
     assert calm.verdict.limit == "scheduling"
     assert "HW475" not in ids(calm)
 
 
 def test_more_threads_than_cores_are_a_limit_of_the_program_on_any_machine() -> None:
-    runs = made.sweep_runs([made.alone()], {4: [made.one_second_each(runnable_ns=1.0)]}, cores=2, others_share=0.2)
+    runs = build.sweep_runs([build.alone()], {4: [build.one_second_each(runnable_ns=1.0)]}, cores=2, others_share=0.2)
     assert answer(runs).verdict.limit == "scheduling"
 
 
 def locked_and_uneven(waits: list[float]) -> Speedups:
     """Runs that wait for a lock for so many seconds each, with an imbalance of 0.45 s in all of them."""
-    parallel = [made.one_second_each(lock_wait_ns=wait, uneven=0.45) for wait in waits]
-    return answer(made.sweep_runs([made.alone()] * len(waits), {4: parallel}))
+    parallel = [build.one_second_each(lock_wait_ns=wait, uneven=0.45) for wait in waits]
+    return answer(build.sweep_runs([build.alone()] * len(waits), {4: parallel}))
 
 
 def test_limits_that_the_repeats_do_not_tell_apart_are_all_named_and_none_alone() -> None:
@@ -458,9 +458,9 @@ def test_limits_that_the_repeats_do_not_tell_apart_are_all_named_and_none_alone(
 
 def test_limits_that_keep_their_distance_in_every_run_are_told_apart_however_runs_differ() -> None:
     """What both gain is not the same in any two runs: their intervals overlap, that of the difference is away from 0."""
-    alone = [made.alone(rest) for rest in (0.1, 1.6, 0.1, 1.6, 0.1, 1.6)]
-    parallel = [made.one_second_each(lock_wait_ns=0.6, uneven=0.6)] * len(alone)
-    result = answer(made.sweep_runs(alone, {4: parallel}))
+    alone = [build.alone(rest) for rest in (0.1, 1.6, 0.1, 1.6, 0.1, 1.6)]
+    parallel = [build.one_second_each(lock_wait_ns=0.6, uneven=0.6)] * len(alone)
+    result = answer(build.sweep_runs(alone, {4: parallel}))
     low, _ = result.rows[0].possible_intervals["lock_contention"]
     _, high = result.rows[0].possible_intervals["load_balance"]
     assert low < high
@@ -483,24 +483,24 @@ def test_gains_of_one_run_must_differ_by_more_than_two_runs_of_one_program_do() 
 
 def test_a_short_theft_that_explains_the_waits_for_cpus_is_no_limit_of_the_program() -> None:
     """Four percent of eight CPUs are more than a tenth of four threads' time."""
-    parallel = made.one_second_each(runnable_ns=0.3, lock_wait_ns=0.15)
-    runs = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.07)
+    parallel = build.one_second_each(runnable_ns=0.3, lock_wait_ns=0.15)
+    runs = build.sweep_runs([build.alone()], {4: [parallel]}, others_share=0.07)
     assert answer(runs).verdict.limit != "scheduling"
-    below = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.049)
+    below = build.sweep_runs([build.alone()], {4: [parallel]}, others_share=0.049)
     assert "scheduling" not in (answer(below).verdict.limit, *answer(below).verdict.undecided)
-    alone = made.sweep_runs([made.alone()], {4: [parallel]}, others_share=0.01)
+    alone = build.sweep_runs([build.alone()], {4: [parallel]}, others_share=0.01)
     assert answer(alone).verdict.limit == "scheduling"
 
 
 def test_a_thread_whose_cpu_others_had_is_no_imbalance_of_the_program() -> None:
     """One of four threads lost its CPU for half a second: all have the same work."""
-    second = made.SECOND
-    work = made.region(
+    second = build.SECOND
+    work = build.region(
         "work", wall_ns=3 * second // 2, cpu_ns=4 * second, runnable_ns=second // 2, busiest_busy_ns=3 * second // 2,
         busiest_unhindered_ns=second, threads=4,
     )  # fmt: skip
-    _, before = made.one_second_each()
-    result = answer(made.sweep_runs([made.alone()], {4: [(work, before)]}, others_share=0.1))
+    _, before = build.one_second_each()
+    result = answer(build.sweep_runs([build.alone()], {4: [(work, before)]}, others_share=0.1))
     row = result.rows[0]
     assert row.computed_speedup == pytest.approx(4.1 / 1.6)
     assert row.possible["scheduling"] == pytest.approx(4.1 / 1.1)
