@@ -36,7 +36,7 @@ Events = dict[str, list[dict[str, Any]]]
 class Imported:
     """A file as the JDK's tool tells it, and the recording that was made of it."""
 
-    told: Events
+    jdk_events: Events
     recording: Recording
     events: str
     allocated: int
@@ -53,9 +53,11 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     said = subprocess.run(list(map(str, command)), capture_output=True, check=True, timeout=120).stdout
     done = headway("import", folder / "a.jfr", "-o", folder / "a.headway")
     assert done.returncode == 0, done.stderr
-    told = {event: [json.loads(row) for row in rows.elements()] for event, rows in printed(folder / "a.jfr").items()}
+    jdk_events = {
+        event: [json.loads(row) for row in rows.elements()] for event, rows in printed(folder / "a.jfr").items()
+    }
     recording = open_recording(folder / "a.headway")
-    yield Imported(told, recording, events, json.loads(said.splitlines()[-1])["allocated"])
+    yield Imported(jdk_events, recording, events, json.loads(said.splitlines()[-1])["allocated"])
     recording.close()
 
 
@@ -79,10 +81,10 @@ def java_id(thread: list[Any] | None) -> int | None:
 # --- blocks --------------------------------------------------------------------------------------------------------------
 
 
-def told_blocks(told: Events) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def jdk_blocks(jdk_events: Events) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield when each wait began and what there is to know of it."""
     for name, (kind, of, role) in WAITS.items():
-        for event in told[name]:
+        for event in jdk_events[name]:
             thread, other = event["eventThread"], event.get(role)
             timed = (event.get("timeout") or 0) > 0 or (event.get("until") or 0) > 0
             owner, waker = (java_id(other) if kind == each else None for each in ("monitor", "wait"))
@@ -104,7 +106,7 @@ def blocks(recording: Recording) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def test_every_wait_is_a_block_with_its_object_owner_waker_and_stack(imported: Imported) -> None:
-    theirs, ours = list(told_blocks(imported.told)), list(blocks(imported.recording))
+    theirs, ours = list(jdk_blocks(imported.jdk_events)), list(blocks(imported.recording))
     assert Counter(facts for _, facts in ours) == Counter(facts for _, facts in theirs)
     in_order = [sorted(each, key=lambda row: (str(row[1]), row[0])) for each in (ours, theirs)]
     assert max(abs(one - other) for (one, _), (other, _) in zip(*in_order, strict=True)) < CLOCKS_NS
@@ -128,7 +130,7 @@ def test_the_file_has_waits_of_each_kind_with_those_who_ended_them(imported: Imp
 def test_objects_have_the_sums_of_their_waits(imported: Imported) -> None:
     theirs: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
     for name, (kind, of, _) in WAITS.items():
-        for event in imported.told[name]:
+        for event in imported.jdk_events[name]:
             sums = theirs[kind, event[of] or "", event["address"]]
             sums[0] += 1
             sums[1] += event["duration"]
@@ -138,24 +140,26 @@ def test_objects_have_the_sums_of_their_waits(imported: Imported) -> None:
 
 
 def test_sleeps_are_in_the_table_of_their_event(imported: Imported) -> None:
-    told = Counter((each["eventThread"][1], each["duration"]) for each in imported.told["jdk.ThreadSleep"])
+    sleeps = Counter((each["eventThread"][1], each["duration"]) for each in imported.jdk_events["jdk.ThreadSleep"])
     sql = "SELECT eventThread_java_id, dur_ns FROM jfr_ThreadSleep"
-    assert Counter(imported.recording.query(sql).fetchall()) == told
+    assert Counter(imported.recording.query(sql).fetchall()) == sleeps
 
 
 # --- phases and loads ------------------------------------------------------------------------------------------------------
 
 
 def test_pauses_and_safepoints_are_those_of_the_jvm(imported: Imported) -> None:
-    told = imported.told
-    collections = {event["gcId"]: event for event in told["jdk.GarbageCollection"]}
+    jdk_events = imported.jdk_events
+    collections = {event["gcId"]: event for event in jdk_events["jdk.GarbageCollection"]}
     if imported.events == "all":
-        pauses = [(event["duration"], collections[event["gcId"]]["cause"]) for event in told["jdk.GCPhasePause"]]
+        pauses = [(event["duration"], collections[event["gcId"]]["cause"]) for event in jdk_events["jdk.GCPhasePause"]]
     else:
-        assert "jdk.GCPhasePause" not in told
+        assert "jdk.GCPhasePause" not in jdk_events
         assert any(event["duration"] > 2 * event["sumOfPauses"] for event in collections.values())
         pauses = [(event["sumOfPauses"], event["cause"]) for event in collections.values()]
-    stops = [(each["duration"], each["operation"]) for each in told["jdk.ExecuteVMOperation"] if each["safepoint"]]
+    stops = [
+        (each["duration"], each["operation"]) for each in jdk_events["jdk.ExecuteVMOperation"] if each["safepoint"]
+    ]
     assert pauses
     assert stops
     expected = Counter([*(("gc_pause", *each) for each in pauses), *(("safepoint", *each) for each in stops)])
@@ -164,15 +168,17 @@ def test_pauses_and_safepoints_are_those_of_the_jvm(imported: Imported) -> None:
 
 def test_readings_of_the_cpu_load_are_millionths_of_the_machine(imported: Imported) -> None:
     names = {"jvmUser": "cpu_load_jvm_user", "jvmSystem": "cpu_load_jvm_system", "machineTotal": "cpu_load_machine"}
-    told = [(name, round(each[field] * 1e6)) for each in imported.told["jdk.CPULoad"] for field, name in names.items()]
-    assert told
-    assert Counter(imported.recording.query("SELECT event, value FROM counter").fetchall()) == Counter(told)
+    loads = [
+        (name, round(each[field] * 1e6)) for each in imported.jdk_events["jdk.CPULoad"] for field, name in names.items()
+    ]
+    assert loads
+    assert Counter(imported.recording.query("SELECT event, value FROM counter").fetchall()) == Counter(loads)
 
 
 def test_threads_have_the_lives_that_the_jvm_tells(imported: Imported) -> None:
     lives: dict[int, set[str]] = defaultdict(set)
     for event in ("jdk.ThreadStart", "jdk.ThreadEnd"):
-        for row in imported.told[event]:
+        for row in imported.jdk_events[event]:
             if row["thread"][0] > 0:
                 lives[row["thread"][1]].add(event)
     assert lives
@@ -188,9 +194,9 @@ def test_threads_have_the_lives_that_the_jvm_tells(imported: Imported) -> None:
 # --- samples ---------------------------------------------------------------------------------------------------------------
 
 
-def told_period_ns(told: Events, ns: int) -> int:
+def jdk_period_ns(jdk_events: Events, ns: int) -> int:
     """Return the period of ExecutionSample at a time: the only event that ever has the later one."""
-    rows = [each for each in told["jdk.ActiveSetting"] if each["name"] == "period"]
+    rows = [each for each in jdk_events["jdk.ActiveSetting"] if each["name"] == "period"]
     (event,) = {each["id"] for each in rows if each["value"] == f"{LATER_NS} ns"}
     of_it = sorted((each["startTime"], each["value"]) for each in rows if each["id"] == event)
     # The sampler begins a little before it is told.
@@ -198,18 +204,20 @@ def told_period_ns(told: Events, ns: int) -> int:
     return int(value.removesuffix(" ns"))
 
 
-def told_samples(told: Events) -> Iterator[tuple[Any, ...]]:
+def jdk_samples(jdk_events: Events) -> Iterator[tuple[Any, ...]]:
     """Yield (event, weight, thread, stack) of all samples: what two events tell counts once."""
-    by_time = told.get("jdk.CPUTimeSample", [])
+    by_time = jdk_events.get("jdk.CPUTimeSample", [])
     rows = [("cpu", each["samplingPeriod"], each) for each in by_time]
     execution = "execution" if by_time else "cpu"
-    rows += [(execution, told_period_ns(told, each["startTime"]), each) for each in told["jdk.ExecutionSample"]]
-    rows += [("native", NATIVE_NS, each) for each in told.get("jdk.NativeMethodSample", [])]
-    if "jdk.ObjectAllocationInNewTLAB" in told:
-        rows += [("alloc", each["tlabSize"], each) for each in told["jdk.ObjectAllocationInNewTLAB"]]
-        rows += [("alloc", each["allocationSize"], each) for each in told["jdk.ObjectAllocationOutsideTLAB"]]
+    rows += [
+        (execution, jdk_period_ns(jdk_events, each["startTime"]), each) for each in jdk_events["jdk.ExecutionSample"]
+    ]
+    rows += [("native", NATIVE_NS, each) for each in jdk_events.get("jdk.NativeMethodSample", [])]
+    if "jdk.ObjectAllocationInNewTLAB" in jdk_events:
+        rows += [("alloc", each["tlabSize"], each) for each in jdk_events["jdk.ObjectAllocationInNewTLAB"]]
+        rows += [("alloc", each["allocationSize"], each) for each in jdk_events["jdk.ObjectAllocationOutsideTLAB"]]
     else:
-        rows += [("alloc", each["weight"], each) for each in told["jdk.ObjectAllocationSample"]]
+        rows += [("alloc", each["weight"], each) for each in jdk_events["jdk.ObjectAllocationSample"]]
     for event, weight, each in rows:
         thread = each.get("sampledThread") or each.get("eventThread") or [0, 0, "", ""]  # tid 0: a virtual one, or none
         yield event, weight, (thread[2] or thread[3]) if thread[0] > 0 else None, told_frames(each)
@@ -219,33 +227,35 @@ def test_every_sample_is_there_once_with_its_weight_thread_and_stack(imported: I
     stacks = frames_of(imported.recording)
     sql = "SELECT event, weight, name, stack_id FROM sample LEFT JOIN thread USING (thread_id)"
     ours = Counter((*facts, stacks[stack]) for *facts, stack in imported.recording.query(sql).fetchall())
-    theirs = Counter(told_samples(imported.told))
+    theirs = Counter(jdk_samples(imported.jdk_events))
     assert {event for event, *_ in theirs} >= {"cpu", "alloc"}
     assert ours == theirs
 
 
 def test_samples_stand_for_the_period_that_was_set_at_their_time(imported: Imported) -> None:
-    told = Counter(told_period_ns(imported.told, each["startTime"]) for each in imported.told["jdk.ExecutionSample"])
-    event = "execution" if "jdk.CPUTimeSample" in imported.told else "cpu"
+    periods = Counter(
+        jdk_period_ns(imported.jdk_events, each["startTime"]) for each in imported.jdk_events["jdk.ExecutionSample"]
+    )
+    event = "execution" if "jdk.CPUTimeSample" in imported.jdk_events else "cpu"
     rows = imported.recording.query(
         "SELECT weight, count(*) FROM sample WHERE event = ? GROUP BY 1", [event]
     ).fetchall()
-    assert dict(rows) == told
-    assert set(told) == {FIRST_NS, LATER_NS}
+    assert dict(rows) == periods
+    assert set(periods) == {FIRST_NS, LATER_NS}
 
 
 def test_cpu_time_that_two_samplers_tell_counts_once(imported: Imported) -> None:
-    if "jdk.CPUTimeSample" not in imported.told:
+    if "jdk.CPUTimeSample" not in imported.jdk_events:
         pytest.skip("only JDK 25 samples by CPU time, and only where it is asked to")
     notices = {notice.id for notice in imported.recording.notices}
     assert "HW223" not in notices
     sql = "SELECT event, sum(weight), count(*) FROM sample WHERE event IN ('cpu', 'execution') GROUP BY 1 ORDER BY 1"
     cpu, execution = imported.recording.query(sql).fetchall()
     assert cpu[1:] == (
-        sum(each["samplingPeriod"] for each in imported.told["jdk.CPUTimeSample"]),
-        len(imported.told["jdk.CPUTimeSample"]),
+        sum(each["samplingPeriod"] for each in imported.jdk_events["jdk.CPUTimeSample"]),
+        len(imported.jdk_events["jdk.CPUTimeSample"]),
     )
-    assert execution[2] == len(imported.told["jdk.ExecutionSample"])
+    assert execution[2] == len(imported.jdk_events["jdk.ExecutionSample"])
 
 
 def test_allocations_sum_up_to_what_the_program_counted(imported: Imported) -> None:
