@@ -11,6 +11,7 @@ from headway.analyses.objects import accesses as accesses_module
 from headway.analyses.objects import nodes as nodes_module
 from headway.analyses.objects import owners as owners_module
 from headway.analyses.objects.accesses import access_notices, accesses
+from headway.report.analyses.object_nodes import between_table
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.extreme_recordings import write_rows
@@ -105,3 +106,21 @@ def test_no_more_groups_of_owners_and_nodes_are_read_than_are_listed(
         monkeypatch.setattr(module, name, noted)
     accesses(open_recording(many), by)
     assert sorted(fetched) == [1, 1, MOST, MOST, MOST]
+
+
+def test_of_more_pairs_of_memory_nodes_than_an_answer_has_those_with_most_samples_are_there(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording may name 65,536 pairs and more: each was a row on the terminal and in the report."""
+    everything = accesses(open_recording(many), "class")
+    assert everything is not None
+    monkeypatch.setattr(nodes_module, "MOST_BETWEEN", 1)
+    found = accesses(open_recording(many), "class")
+    assert found is not None
+    assert (len(everything.between), everything.more_between) == (2, 0)
+    assert (found.between, found.more_between) == (everything.between[:1], 1)
+    assert found.nodes == everything.nodes
+    assert between_table(found).rows == between_table(everything).rows[:1]
+    monkeypatch.setattr(accesses_module, "MOST_BETWEEN", 1)
+    (notice,) = [each.message for each in access_notices(open_recording(many), found, None) if each.id == "HW849"]
+    assert notice == "of pairs of memory nodes the 1 largest row is shown and 1 smaller ones are left out"

@@ -222,7 +222,7 @@ ROWS: tuple[Message, ...] = (
         "more rows of objects than an answer has",
         "of {what} the {shown:,} largest rows are shown and {count:,} smaller ones are left out",
         "An answer has at most 65,536 rows of allocations and of accesses each, as many as an agent tells apart in one JVM, "
-        "so that it fits in memory. Totals are of all rows.",
+        "and 1,024 pairs of memory nodes, so that it fits in memory. Totals are of all rows.",
         "headway objects RECORDING --by class, or headway query RECORDING 'SELECT ... FROM allocation'",
         NOTE,
     ),

@@ -287,4 +287,14 @@ ROWS: tuple[Message, ...] = (
         "chains of waiting are known only for objects with a row of their own. The limit is 1G without a setting.",
         "HEADWAY_MEMORY={needed} headway ...   (gives each object its row)",
     ),
+    Message(
+        "HW438",
+        "more places than memory is for",
+        "threads waited for {objects} objects: the {kept} with the most waiting have rows of their own. The other {folded} share "
+        "rows: one for each of the {shown} classes and places with the most waiting, and, of {places} more, one for each class "
+        "or kind of waiting, without a place. Rows for all take {needed} of memory; the limit is {limit}",
+        "Code that is made without end waits at places without end. Sums are exact in either case; holders, chains and places "
+        "are known only for objects with a row of their own. The limit is 1G without a setting.",
+        "HEADWAY_MEMORY={needed} headway ...   (gives each object its row)",
+    ),
 )

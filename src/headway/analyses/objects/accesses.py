@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.short_names import short_name
-from headway.analyses.objects.nodes import between_nodes, nodes_by_group
+from headway.analyses.objects.nodes import MOST_BETWEEN, between_nodes, nodes_by_group
 from headway.analyses.objects.owners import access_pairs, name_of, owned_by_group, owner_notices, recorded_rules
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, AccessAnswer, Accessed, AccessGroup, Grouping
 from headway.analyses.objects.windows import window_notices
@@ -53,6 +53,7 @@ def accesses(
     groups, left_out = _groups(recording, by, used)
     of_all = owned_by_group(recording, (), used).get(()) if used is not None else None
     together = _of_many_threads(recording, by)
+    between, more_between = between_nodes(recording)
     return AccessAnswer(
         total,
         tuple(groups),
@@ -65,7 +66,8 @@ def accesses(
         rules,
         has_one_node(recording),
         nodes_by_group(recording, ()).get(()),
-        between_nodes(recording),
+        between,
+        more_between,
     )
 
 
@@ -84,6 +86,8 @@ def access_notices(recording: Recording, found: AccessAnswer | None, windows: Wi
     notices = [Notice.of("HW845", accesses=found.together)] if found.together else []
     if found.left_out:
         notices.append(Notice.of("HW849", count=found.left_out, what="accesses", shown=MOST_GROUPS))
+    if found.more_between:
+        notices.append(Notice.of("HW849", count=found.more_between, what="pairs of memory nodes", shown=MOST_BETWEEN))
     if found.nodes is not None:
         notices.append(Notice.of("HW868", samples=found.nodes.together))
     return [*notices, *owner_notices(recording, found)]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SORT = """CASE WHEN a.cpu_node IS NULL OR a.page_node IS NULL THEN 'unknown' WHEN a.cpu_node = a.page_node THEN 'local'
   ELSE 'remote' END"""
+MOST_BETWEEN = 1024
+"""So many pairs of memory nodes are in an answer: all those of machines with 31 nodes. A recording may have 65,536 and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,19 @@ def of_groups(rows: str, keys: tuple[str, ...], shown: str | None) -> str:
     return f"SEMI JOIN ({shown}) g ON {' AND '.join(f'{rows}.{name} IS NOT DISTINCT FROM g.{name}' for name in names)}"
 
 
-def between_nodes(recording: Recording) -> tuple[BetweenNodes, ...]:
-    """Return from which node to which the samples go, the most first; empty where nodes were not recorded."""
+def between_nodes(recording: Recording) -> tuple[tuple[BetweenNodes, ...], int]:
+    """Return from which node to which the samples go, the MOST_BETWEEN with most first, and how many more such pairs there are.
+
+    None where nodes were not recorded.
+    """
     if not recording.has("access_node"):
-        return ()
+        return (), 0
     sums = ", ".join(f"COALESCE(sum(samples) FILTER (kind = '{kind}'), 0)::BIGINT" for kind in OBJECT_KINDS)
-    text = f"""SELECT cpu_node, page_node, {sums} FROM access_node GROUP BY ALL ORDER BY sum(samples) DESC, 1, 2"""
-    return tuple(BetweenNodes(cpu, page, Counts(*row)) for cpu, page, *row in recording.query(text).fetchall())
+    text = f"""SELECT cpu_node, page_node, {sums}, count(*) OVER () FROM access_node GROUP BY ALL
+      ORDER BY sum(samples) DESC, 1, 2 LIMIT {MOST_BETWEEN}"""
+    rows = recording.query(text).fetchall()
+    found = tuple(BetweenNodes(cpu, page, Counts(*row)) for cpu, page, *row, _ in rows)
+    return found, (rows[0][-1] if rows else 0) - len(found)
 
 
 def _grouped(

@@ -198,7 +198,7 @@ class AccessAnswer:
     `coverage`: what each JVM counted and left out, the keys of the manifest's `accesses`. `together`: accesses by many threads
     in one row; `left_out`: groups, those with the fewest accesses. `owned` None: owners were not recorded; else they are by
     `rule`, one of the recorded `rules`. `is_all_local`: the machine has one memory node; else nodes are known of samples
-    (`nodes`, `between`), where they were recorded.
+    (`nodes`, `between`), where they were recorded; `more_between`: pairs of nodes that are left out of `between`.
     """
 
     total: Accessed
@@ -213,6 +213,7 @@ class AccessAnswer:
     is_all_local: bool = False
     nodes: NodeSamples | None = None
     between: tuple[BetweenNodes, ...] = ()
+    more_between: int = 0
 
 
 @dataclass(frozen=True, slots=True)

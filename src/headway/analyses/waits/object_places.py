@@ -67,6 +67,7 @@ def object_places(data: LockData, sites: Sites) -> ObjectPlaces:
     line = _lines_of_blocks(data, sites, stacks, place_of)
     rest = np.flatnonzero((line < 0) & (first >= 0))
     line[rest] = place_of[np.searchsorted(stacks, first[rest])]
+    line[data.blockers.is_of_places] = -1
     found = ObjectPlaces(line, _alike(data, line), lines)
     data.recording.kept[ObjectPlaces] = (sites.stack, found)
     return found

@@ -42,7 +42,7 @@ def node_cells(found: AccessAnswer, group: AccessGroup) -> tuple[Cell, ...]:
 
 def between_table(found: AccessAnswer) -> Table:
     """Return from which memory node to which the sampled accesses go."""
-    together = sum(each.samples.together for each in found.between)
+    together = found.nodes.together if found.nodes is not None else 0
     rows = tuple(
         (
             _name(each.cpu_node),

@@ -14,7 +14,8 @@ from headway.analyses.locks.answer import Locks
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.scheduling import slice_chunks
 from headway.analyses.waits import wait_causes
-from headway.analyses.waits.tables import block_rows, blocks
+from headway.analyses.waits.object_names import MANY_CLASSES
+from headway.analyses.waits.tables import block_rows, blocks, object_rows
 from headway.analyses.waits.threads import holders
 from headway.errors import HeadwayError
 from headway.store import open_recording
@@ -151,6 +152,39 @@ def test_rows_of_shared_objects_have_the_figures_of_their_waits(
     if by != "lock":  # each class and place is what it is when all objects have their rows
         figures = [[(row.name, row.objects, row.sums, row.metrics) for row in each.rows] for each in (found, whole)]
         assert sorted(map(repr, figures[0])) == sorted(map(repr, figures[1]))
+
+
+@pytest.mark.parametrize("by", ["lock", "class", "place"])
+@pytest.mark.parametrize("most", [1, 0])
+def test_of_more_places_than_memory_is_for_the_dearest_have_rows_and_sums_stay_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, most: int
+) -> None:
+    """Of 900,000 locks at a place each, half shared no row with others. Without room for any place all others are one row."""
+    lock_recording, recording = of_a_server(monkeypatch, tmp_path / "a.headway")
+    everything = locks(recording, by=by)
+    assert "HW438" not in {each.id for each in everything.notices}
+    monkeypatch.setattr(object_rows, "MOST_SHARED", most)
+    recording = open_recording(tmp_path / "a.headway")
+    found = locks(recording, by=by)
+    blockers = blocks.load(recording, None).blockers
+    for total in ("thread_time_ns", "times_parked", "times_measured", "parked_now"):
+        assert sum(getattr(row.sums, total) for row in found.rows) == sum(
+            getattr(row.sums, total) for row in everything.rows
+        )
+    assert sum(row.objects for row in found.rows) == lock_recording.locks
+    assert (found.contended_ns, found.idle_ns) == (everything.contended_ns, everything.idle_ns)
+    shared = blockers.table["class_name"][blockers.objects > 1].tolist()
+    assert len(shared) == most + 1
+    assert (MANY_CLASSES in shared) == (most == 0)
+    assert blockers.is_of_places.sum() == 1
+    if by == "place":
+        rest = [row for row in found.rows if row.place is None and row.objects > 1]
+        assert [row.objects for row in rest] == blockers.objects[blockers.is_of_places].tolist()
+    (notice,) = [each for each in found.notices if each.id == "HW438"]
+    assert (
+        f"one for each of the {most} classes and places with the most waiting, and, of {2 - most} more"
+        in notice.message
+    )
 
 
 def test_the_limit_that_is_told_gives_each_object_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

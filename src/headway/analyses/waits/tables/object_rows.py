@@ -3,7 +3,9 @@
 Question   what were threads waiting for, when a server makes an object for every request and a million of them were waited for?
 Method     as many objects as memory is for keep a row of their own, those with the most waiting. All others of one process, kind,
            class and place (where their first waiter stood) share one: its sums are exact, and it is no object (no holders, no
-           chains), as the agent's own sums of forgotten objects are none.
+           chains), as the agent's own sums of forgotten objects are none. Of such classes and places the MOST_SHARED with most
+           waiting have a row each; what was waited for at all others has one for each class, or, where these are too many as
+           well, for each process and kind, without a place.
 Wrong when an object that was hardly waited for in all matters in a short window: there it has no row of its own either.
 """
 
@@ -19,7 +21,7 @@ import numpy as np
 from headway.analyses.common import memory
 from headway.analyses.common.columns import numbered_texts, shared_texts
 from headway.analyses.common.notices import OBJECTS_LEFT
-from headway.analyses.waits.object_names import SLEEP, display
+from headway.analyses.waits.object_names import MANY_CLASSES, SLEEP, display
 from headway.analyses.waits.tables.block_rows import KINDS, whole
 from headway.errors import Notice
 
@@ -38,14 +40,16 @@ _TEXTS = ("kind", "class_name", "first_thread")
 _SAME = ("pid", "kind", "class_name", "first_stack_id")
 """What objects have in common that share a row."""
 _IS_OBJECT = "(identity_hash <> 0 AND class_name <> '')"
+MOST_SHARED = 16_384
+"""So many classes and places have a row each that objects share; so many classes those of the other places."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blockers:
     """The lock objects. `table` has the columns of the table `blocker` (null is -1), ordered by blocker_id.
 
-    `objects`: how many share a row; 1 for most. `row_of`: the row of each blocker_id; empty where these are dense, and each has
-    its own.
+    `objects`: how many share a row; 1 for most. `is_of_places`: the row is shared by objects of many places. `row_of`: the row of
+    each blocker_id; empty where these are dense, and each has its own.
     """
 
     pid: Ints
@@ -53,6 +57,7 @@ class Blockers:
     is_object: NDArray[np.bool_]
     table: Mapping[str, Any]
     objects: Ints
+    is_of_places: NDArray[np.bool_]
     row_of: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -110,17 +115,41 @@ def read_blockers(recording: Recording) -> Blockers:
     # Of objects with equal times either all have a row or none: their number must not pass what memory is for.
     cut = _number(recording, f"SELECT thread_time_ns FROM blocker ORDER BY thread_time_ns DESC LIMIT 1 OFFSET {most}")
     kept = f"(thread_time_ns > {cut} OR NOT {_IS_OBJECT})"
-    found = _blockers(recording, f"{_own(kept)} UNION ALL {_shared(kept)}", _row_of(recording, kept))
+    others, of_places = _others(recording, kept)
+    found = _blockers(recording, f"{_own(kept)} UNION ALL {_shared(others)}", _row_of(recording, kept, others))
     folded = int(found.objects[found.objects > 1].sum())
     recording.kept[OBJECTS_LEFT] = Notice.of(
-        "HW437",
+        "HW438" if of_places else "HW437",
         objects=count,
         kept=count - folded,
         folded=folded,
+        **({"places": of_places, "shown": MOST_SHARED} if of_places else {}),
         needed=memory.text(memory.needed_for_objects(count)),
         limit=memory.text(memory.limit()),
     )
     return found
+
+
+def _others(recording: Recording, kept: str) -> tuple[str, int]:
+    """Return a query for the objects without a row of their own, and how many classes and places share rows with others.
+
+    It has class and place as their rows have them: of the MOST_SHARED with the most waiting the object's own.
+    """
+    same = ", ".join(_SAME)
+    plain = f"SELECT *, false AS is_of_places FROM blocker WHERE NOT {kept}"
+    groups = f"SELECT {same}, sum(thread_time_ns) AS waited_ns FROM blocker WHERE NOT {kept} GROUP BY {same}"
+    many = _number(recording, f"SELECT count(*) FROM ({groups})") - MOST_SHARED
+    if many <= 0:
+        return plain, 0
+    dearest = f"SELECT {same} FROM ({groups}) ORDER BY waited_ns DESC, {same} LIMIT {MOST_SHARED}"
+    alike = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in _SAME)
+    rest = f"SELECT b.* FROM blocker b ANTI JOIN ({dearest}) g ON {alike} WHERE NOT {kept}"
+    classes = _number(recording, f"SELECT count(*) FROM (SELECT DISTINCT pid, kind, class_name FROM ({rest}))")
+    class_name = "class_name" if classes <= MOST_SHARED else f"'{MANY_CLASSES}'"
+    return (
+        f"SELECT b.*, false AS is_of_places FROM blocker b SEMI JOIN ({dearest}) g ON {alike} WHERE NOT {kept}"
+        f" UNION ALL SELECT * REPLACE ({class_name} AS class_name, NULL AS first_stack_id), true AS is_of_places FROM ({rest})"
+    ), many
 
 
 def _number(recording: Recording, text: str) -> int:
@@ -129,10 +158,10 @@ def _number(recording: Recording, text: str) -> int:
 
 
 def _own(kept: str) -> str:
-    return f"SELECT {', '.join((*_NUMBERS, *_TEXTS))}, 1 AS objects FROM blocker WHERE {kept}"
+    return f"SELECT {', '.join((*_NUMBERS, *_TEXTS))}, 1 AS objects, false AS is_of_places FROM blocker WHERE {kept}"
 
 
-def _shared(kept: str) -> str:
+def _shared(others: str) -> str:
     """Return a query for one row for each class and place of the other objects; its columns are those of `_own`."""
     columns = {
         **dict.fromkeys(_SAME),
@@ -145,14 +174,15 @@ def _shared(kept: str) -> str:
         "first_thread": "arg_min(first_thread, first_ns)",
     }
     chosen = ", ".join(f"{columns[name] or name} AS {name}" for name in (*_NUMBERS, *_TEXTS))
-    return f"SELECT {chosen}, count(*) AS objects FROM blocker WHERE NOT {kept} GROUP BY {', '.join(_SAME)}"
+    same = ", ".join((*_SAME, "is_of_places"))
+    return f"SELECT {chosen}, count(*) AS objects, is_of_places FROM ({others}) GROUP BY {same}"
 
 
 def _blockers(recording: Recording, query: str, row_of_id: NDArray[np.int32]) -> Blockers:
-    numbers = ", ".join((*_NUMBERS, "objects"))
-    found = recording.query(f"SELECT {numbers} FROM ({query}) ORDER BY blocker_id").fetchnumpy()
-    table: dict[str, Any] = {name: whole(found[name]) for name in (*_NUMBERS, "objects")}
-    objects = table.pop("objects")
+    columns = (*_NUMBERS, "objects", "is_of_places")
+    found = recording.query(f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY blocker_id").fetchnumpy()
+    table: dict[str, Any] = {name: whole(found[name]) for name in columns}
+    objects, is_of_places = table.pop("objects"), table.pop("is_of_places") > 0
     batches = recording.batches(f"SELECT {', '.join(_TEXTS)} FROM ({query}) ORDER BY blocker_id")
     table |= shared_texts(batches, _TEXTS)
     kind = np.zeros(len(table["kind"]), dtype=np.int64)
@@ -162,17 +192,18 @@ def _blockers(recording: Recording, query: str, row_of_id: NDArray[np.int32]) ->
     if len(row_of_id):  # numbers of rows in place of the ids that stand for them
         known = row_of_id >= 0
         row_of_id[known] = np.searchsorted(table["blocker_id"], row_of_id[known])
-    return Blockers(table["pid"], kind, is_object, table, objects, row_of_id)
+    return Blockers(table["pid"], kind, is_object, table, objects, is_of_places, row_of_id)
 
 
-def _row_of(recording: Recording, kept: str) -> NDArray[np.int32]:
+def _row_of(recording: Recording, kept: str, others: str) -> NDArray[np.int32]:
     """Return for each blocker_id the one whose row it has: its own, or that of the first which it shares a row with."""
-    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in _SAME)
-    shared = f"SELECT min(blocker_id) AS row_id, {', '.join(_SAME)} FROM blocker WHERE NOT {kept} GROUP BY ALL"
+    alike = (*_SAME, "is_of_places")
+    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in alike)
+    shared = f"SELECT min(blocker_id) AS row_id, {', '.join(alike)} FROM ({others}) GROUP BY ALL"
     found = np.full(_number(recording, "SELECT max(blocker_id) FROM blocker") + 1, -1, dtype=np.int32)
     for text in (
         f"SELECT blocker_id, blocker_id AS row_id FROM blocker WHERE {kept}",
-        f"SELECT b.blocker_id, g.row_id FROM (SELECT * FROM blocker WHERE NOT {kept}) b JOIN ({shared}) g ON {same}",
+        f"SELECT b.blocker_id, g.row_id FROM ({others}) b JOIN ({shared}) g ON {same}",
     ):
         for batch in recording.batches(text):
             ids, rows = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("blocker_id", "row_id"))

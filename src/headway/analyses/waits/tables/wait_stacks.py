@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from headway.analyses.waits.rules import Wait
 from headway.analyses.waits.tables.block_rows import whole
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headway.store import Recording
@@ -49,16 +50,11 @@ class WaitStacks:
             ("class_name", "method"),
         )
         self._class, self._method = texts["class_name"], texts["method"]
-        rows = recording.query(
+        of_frames = recording.batches(
             f"SELECT s.stack_id, s.frame_id, s.is_cut FROM stack s WHERE {stacks}"
             " AND s.frame_id IN (SELECT frame_id FROM frame) ORDER BY s.stack_id, s.depth"
-        ).fetchnumpy()
-        stack = whole(rows["stack_id"])
-        self._frame = np.searchsorted(ids, whole(rows["frame_id"])).astype(np.int32)
-        first = np.flatnonzero(np.append(True, stack[1:] != stack[:-1])[: len(stack)])
-        self._ids, self._begin = stack[first], np.append(first, len(stack))
-        cut = whole(rows["is_cut"]) > 0
-        self._is_cut = np.logical_or.reduceat(cut, first) if len(first) else cut
+        )
+        self._ids, self._begin, self._frame, self._is_cut = _stacks(of_frames, ids)
         self._is_dense = bool((self._ids == np.arange(len(self._ids))).all())
         self._kept: dict[int, list[tuple[Frame, ...]]] = {}
 
@@ -115,6 +111,27 @@ class WaitStacks:
         lines = [None if line < 0 else line for line in self._line[frames].tolist()]
         every = list(zip(self._class[frames].tolist(), self._method[frames].tolist(), lines, strict=True))
         return [tuple(every[begin - begins[0] : end - begins[0]]) for begin, end in itertools.pairwise(begins)]
+
+
+def _stacks(
+    batches: Iterable[pa.RecordBatch], frame_ids: Ints
+) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.bool_]]:
+    """Return of rows in order of their stacks the stacks, where each begins, the rows' frames as places in `frame_ids`, and
+    which stacks are cut. A million stacks have tens of millions of rows: nothing else of a row is kept.
+    """
+    ids, begins, cut = ([np.zeros(0, kind)] for kind in (np.int64, np.int64, np.bool_))
+    frames = [np.zeros(0, np.int32)]
+    rows, before = 0, -1
+    for batch in batches:
+        stack, frame, is_cut = (whole(batch.column(at).to_numpy(zero_copy_only=False)) for at in range(3))
+        first = np.flatnonzero(stack != np.append(before, stack[:-1]))
+        ids.append(stack[first])
+        begins.append(first + rows)
+        frames.append(np.searchsorted(frame_ids, frame).astype(np.int32))
+        cut.append(stack[is_cut > 0])
+        rows, before = rows + len(stack), int(stack[-1]) if len(stack) else before
+    found = np.concatenate(ids)
+    return found, np.append(np.concatenate(begins), rows), np.concatenate(frames), np.isin(found, np.concatenate(cut))
 
 
 def line_of_frames(frames: Sequence[Frame]) -> str:
