@@ -122,7 +122,8 @@ class Search {
     if (!has_whole_frame(blob, sp)) return Match::kNone;
     if (target.address == 0) return Match::kOther;
     if (piece_.contains(target.address)) return Match::kExact;
-    if (!code_.contains(target.address)) return is_native_ ? Match::kLoose : Match::kOther;
+    // C++ may have jumped to the stub that runs: SharedRuntime::drem (JDK 21 and later) to fmod.
+    if (!code_.contains(target.address)) return Match::kLoose;
     return code_.find(target.address).kind == BlobKind::kStub ? Match::kLoose : Match::kOther;
   }
 

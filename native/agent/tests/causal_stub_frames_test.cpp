@@ -136,6 +136,30 @@ void what_an_earlier_call_left_on_the_stack_is_not_taken() {
   CHECK(!find_java_frame(Machine::kX86_64, {code.at(Code::kStubs + 8), stack.at(10)}, stack.bounds(), code, frame));
 }
 
+// The remainder of doubles: compiled code calls SharedRuntime::drem in libjvm, which jumps to the stub fmod (JDK 21 and later).
+void a_stub_that_a_native_function_jumped_to_is_of_the_line_that_called_the_function() {
+  Code code;
+  Stack stack;
+  const uintptr_t java_call = code.direct_call(Code::kA + 16, code.at(Code::kB));
+  const uintptr_t back = code.leaf_call(Code::kA + 64, code.library.begin + 8);
+  stack.words[12] = back;
+  stack.words[16] = java_call;
+  JavaFrame frame;
+  CHECK(find_java_frame(Machine::kX86_64, {code.at(Code::kStubs + 8), stack.at(10)}, stack.bounds(), code, frame));
+  CHECK_EQUAL(frame.pc, back - 1);
+  CHECK_EQUAL(frame.sp, stack.at(13));
+  // A call of the very stub further out is better, and behind a Java call the function is not what led here.
+  const uintptr_t exact = code.leaf_call(Code::kA + 128, code.at(Code::kStubs));
+  stack.words[30] = exact;
+  stack.words[34] = java_call;
+  CHECK(find_java_frame(Machine::kX86_64, {code.at(Code::kStubs + 8), stack.at(10)}, stack.bounds(), code, frame));
+  CHECK_EQUAL(frame.pc, exact - 1);
+  stack.words[30] = 0;
+  stack.words[11] = java_call;
+  stack.words[15] = java_call;
+  CHECK(!find_java_frame(Machine::kX86_64, {code.at(Code::kStubs + 8), stack.at(10)}, stack.bounds(), code, frame));
+}
+
 void a_caller_without_a_return_address_of_its_own_is_none() {
   Code code;
   Stack stack;
@@ -322,6 +346,7 @@ int main() {
   a_stub_without_a_frame_returns_to_the_word_at_the_top();
   a_stub_with_a_frame_of_its_own_is_looked_through();
   what_an_earlier_call_left_on_the_stack_is_not_taken();
+  a_stub_that_a_native_function_jumped_to_is_of_the_line_that_called_the_function();
   a_caller_without_a_return_address_of_its_own_is_none();
   a_native_function_is_found_by_its_library();
   compiled_code_that_is_entered_or_left_gets_the_frame_that_it_would_have();
