@@ -69,6 +69,12 @@ public class Intrinsics {
     for (int i = 0; i < 2000; i++) sink += new String(CHARS).length();
   }
 
+  static void remainder() {
+    double x = 0;
+    for (int i = 1; i < 8000; i++) x += (1e18 * i + x) % (i + 0.37);
+    sink = x;
+  }
+
   static void java() {
     double x = 1;
     for (int i = 0; i < 300_000; i++) x = x * 1.0000001 + 1e-9;
@@ -82,9 +88,9 @@ public class Intrinsics {
     Arrays.fill(CHARS, 'q');
     Kernel[] kernels = {
       Intrinsics::sin, Intrinsics::pow, Intrinsics::copy, Intrinsics::crc, Intrinsics::sha, Intrinsics::aes,
-      Intrinsics::sort, Intrinsics::compress, Intrinsics::java
+      Intrinsics::sort, Intrinsics::compress, Intrinsics::remainder, Intrinsics::java
     };
-    String[] names = {"sin", "pow", "copy", "crc", "sha", "aes", "sort", "compress", "java"};
+    String[] names = {"sin", "pow", "copy", "crc", "sha", "aes", "sort", "compress", "remainder", "java"};
     long[] cpuNs = new long[kernels.length];
     ThreadMXBean clock = ManagementFactory.getThreadMXBean();
     long endNs = clock.getCurrentThreadCpuTime() + (long) (Double.parseDouble(args[0]) * 1e9);
