@@ -8,7 +8,7 @@ Method     CPU samples of the threads that have more than 4 % of the counted acc
            is then tried in full: all of it reads, or writes, of what others wrote, or nothing.
 Assumes    counted code is up to SLOWED times as slow as it is otherwise, beside what the counting itself takes: so much more of
            the accesses may be uncounted than of the samples. Samples fall evenly; their share has a 95 % interval.
-Checked    tests/unit/analyses/numa/test_numa_sharing.py, tests/real/test_data_dependencies.py.
+Checked    tests/unit/analyses/numa/test_numa_sharing.py.
 """
 
 from __future__ import annotations
