@@ -84,7 +84,9 @@ def link(data: LockData, row: int, thread: int, ns: int) -> Link:
 def deadlocks(data: LockData) -> tuple[Deadlock, ...]:
     """Return the cycles of threads that wait for each other at the end."""
     blocks = data.blocks
-    still = np.flatnonzero(blocks.is_open & (blocks.owner >= 0) & (blocks.waking < 0) & ~blocks.is_timed)
+    # Who got a monitor just before the end is its owner, while the end of its own wait is not on record yet.
+    is_others = (blocks.owner >= 0) & (blocks.owner != blocks.thread)
+    still = np.flatnonzero(blocks.is_open & is_others & (blocks.waking < 0) & ~blocks.is_timed)
     waits = {int(blocks.thread[i]): (int(blocks.owner[i]), int(blocks.blocker[i]), int(i)) for i in still}
     found: list[Deadlock] = []
     seen: set[int] = set()

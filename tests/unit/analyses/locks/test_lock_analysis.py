@@ -117,6 +117,12 @@ def test_a_wait_with_a_time_limit_is_no_deadlock(tmp_path: Path) -> None:
     assert answer(tmp_path, LockRecording(asleep, waits)).deadlocks == ()
 
 
+def test_who_got_a_monitor_just_before_the_end_is_no_deadlock_with_itself(tmp_path: Path) -> None:
+    asleep = [FakeThread("app", 0, [("B", 100)], f"t{i}") for i in range(2)]
+    waits = [Wait(0, 0, 10, 100, owner=0, is_open=True), Wait(1, 0, 12, 100, owner=0, is_open=True)]
+    assert answer(tmp_path, LockRecording(asleep, waits)).deadlocks == ()
+
+
 def test_a_waker_that_waits_for_the_lock_itself_does_not_hold_it_yet(tmp_path: Path) -> None:
     # Thread 2 gives the lock to 1 at 40, which holds it without having been seen to, and gives it to 0 at 80.
     lock_recording = LockRecording(
