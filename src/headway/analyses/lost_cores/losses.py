@@ -36,7 +36,7 @@ from headway.analyses.lost_cores.gains.bounds import (
 )
 from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
-from headway.analyses.lost_cores.gains.polling_sleeps import PollingSleeps
+from headway.analyses.lost_cores.polling_sleeps import PollingSleeps
 from headway.analyses.lost_cores.gains.replay import saved_ns
 from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.lost_cores.grouping import (
