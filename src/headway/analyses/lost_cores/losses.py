@@ -36,7 +36,6 @@ from headway.analyses.lost_cores.gains.bounds import (
 )
 from headway.analyses.lost_cores.gains.kernel_times import KernelTimes
 from headway.analyses.lost_cores.gains.outside_clients import UNKNOWN_GAIN
-from headway.analyses.lost_cores.polling_sleeps import PollingSleeps
 from headway.analyses.lost_cores.gains.replay import saved_ns
 from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.lost_cores.grouping import (
@@ -49,6 +48,7 @@ from headway.analyses.lost_cores.grouping import (
 )
 from headway.analyses.lost_cores.likely_gains import LikelyGains
 from headway.analyses.lost_cores.places import Places
+from headway.analyses.lost_cores.polling_sleeps import PollingSleeps
 from headway.analyses.lost_cores.ranking import ranked
 from headway.analyses.lost_cores.text import SMALL_GAIN, polling_text, refused_gain_text
 from headway.analyses.lost_cores.types import IdleThreads, Loss, Place

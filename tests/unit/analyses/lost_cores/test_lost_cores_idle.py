@@ -110,14 +110,14 @@ def test_predictions_know_as_long_as_the_account_that_a_server_waited_for_reques
     found = idleness(recording)
     assert found is not None
     assert (found.outside_ns, found.sentence) == (WALL - 2, idle_sentence(account))
-    assert WALLTIME.to_json(WALLTIME.run(recording, (None, None), **NO_OPTIONS))["idle"] == found.sentence
+    assert WALLTIME.to_json(WALLTIME.run(recording, None, **NO_OPTIONS))["idle"] == found.sentence
     assert overview(recording).walltime == walltime(recording, default_cores(2), idleness=found)
 
 
 def test_predictions_say_nothing_of_idleness_where_a_program_computes_all_the_time(tmp_path: Path) -> None:
     busy = recorded(tmp_path, [FakeThread("app", 0, [("R", WALL)])], {})
     assert idleness(busy) is None
-    assert WALLTIME.to_json(WALLTIME.run(busy, (None, None), **NO_OPTIONS))["idle"] is None
+    assert WALLTIME.to_json(WALLTIME.run(busy, None, **NO_OPTIONS))["idle"] is None
 
 
 def test_who_waits_alone_keeps_the_numbers_of_its_name_and_several_share_a_name_without(tmp_path: Path) -> None:
