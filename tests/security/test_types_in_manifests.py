@@ -42,6 +42,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("quota_cores", False, "quota_cores is a bool"),
     ("accesses", [], "accesses is a list"),
     ("accesses", {"jvms": [{"classes_left_out": "5"}]}, "accesses.jvms[0].classes_left_out is a str"),
+    ("objects", {"scope": 5}, "objects.scope is a int"),
     ("command", ["java", 5], "command[1] is a int"),
 ]
 

@@ -71,7 +71,7 @@ _TYPES: Mapping[str, Any] = {
     "notices": [{"id": str, "message": str, "remedy": str}],
     "tables": dict,
     "objects": {
-        **{"interval_bytes": _Whole, "sites": bool},
+        **{"interval_bytes": _Whole, "sites": bool, "scope": [str]},
         "jvms": [{"pid": _Whole, "interval_bytes": _Whole, "is_complete": bool, "begins_late": bool, "problem": str}],
     },
     "accesses": {
