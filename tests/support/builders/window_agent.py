@@ -19,6 +19,9 @@ WINDOWED = COMPLETE | {
     b"accesses_coverage": COMPLETE[b"accesses_coverage"] + b",windows=11,windows_incomplete=0",
 }
 """What an agent says of itself that has counted in windows."""
+CPU_TICK_NS = 4_000_000
+"""What one of the small numbers is that tests give for CPU time: threads with little of a core are unknown."""
+IN_TICKS = SUMS[:5]
 Kinds = tuple[int, int, int, int, int, int]
 
 
@@ -28,8 +31,8 @@ def windowed_agent(facts: Mapping[bytes, bytes] | None = None) -> AllocatingAgen
 
 
 def worked(agent: AllocatingAgent, java_id: int, block: int, group: int, **sums: int) -> None:
-    """Add what a thread did in and between the windows of a group, by the names of SUMS."""
-    values = [sums.get(name, 0) for name in SUMS]
+    """Add what a thread did in and between the windows of a group, by the names of SUMS: CPU time in ticks, and marks."""
+    values = [sums.get(name, 0) * (CPU_TICK_NS if name in IN_TICKS else 1) for name in SUMS]
     body = struct.pack("<QII9Q", java_id, block | group << GROUP_SHIFT, 0, *values)
     agent.records.append(record(1, ACCESS_WINDOW, 1, body))
 

@@ -11,6 +11,8 @@ Assumes    a window is like the spell before it but for its speed, or all are sl
            passed in the spells. So many of them as were not where the windows say widen the interval; of more than
            MOST_WRONG the counts are unknown.
 Wrong when something happens between windows only: it is in no spell. What was in fewer than LEAST_SEEN groups is not estimated.
+           Where a thread has little of a core a good part of its spells is the slow time in which the JVM opens a window:
+           with less than LEAST_CORE the thread is unknown.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ LEAST_SEEN = 4
 """Of accesses in the spells of fewer groups it is not known how many there are between windows."""
 MOST_WRONG = 0.1
 """Where more of the marks are not where windows say, or more of the spells' CPU time is without marks, counts are unknown."""
+LEAST_CORE = 0.05
+"""With less of a core, over the time that has windows, it is unknown what a thread did: docs/decisions/0019-windows.md."""
 _LEAST_MARKS = 30
 _LEAST_OTHER_MARKS = 0.05
 """One mark alone checks nothing: it is passed as often as estimated, by the way the estimate is made."""
@@ -47,7 +51,8 @@ _LEAST_OTHER_MARKS = 0.05
 class Work:
     """What one thread, or several together, did: CPU time, ns, and marks, as in table `access_window_work`.
 
-    `before_ns`: of each group, CPU time in the spells of which it is known what the thread did.
+    `before_ns`: of each group, CPU time in the spells of which it is known what the thread did. `least_ns`: with less CPU time,
+    in windows and between them, the thread is unknown.
     """
 
     before_ns: Floats
@@ -61,6 +66,7 @@ class Work:
     marks_largest: float = 0
     is_whole: bool = True
     """False: not all of what the agent counted is on record."""
+    least_ns: float = 0
 
     def __add__(self, other: Work) -> Work:
         """Return what both did."""
@@ -75,6 +81,7 @@ class Work:
             self.marks_wrong + other.marks_wrong,
             self.marks_largest + other.marks_largest,
             self.is_whole and other.is_whole,
+            max(self.least_ns, other.least_ns),
         )
 
     @property
@@ -106,6 +113,8 @@ class Work:
             return "incomplete"
         if self.between_ns <= 0:
             return None
+        if self.cpu_ns < self.least_ns:
+            return "little-cpu"
         if self.groups < LEAST_GROUPS:
             return "few-marks" if self.unseen_ns > float(self.before_ns.sum()) else "few-windows"
         if self.marks < _LEAST_MARKS or self.marks_in <= 0:

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-WhyUnknown: TypeAlias = Literal["incomplete", "few-windows", "few-marks", "one-mark", "unseen-spells", "unlike-windows"]
+WhyUnknown: TypeAlias = Literal[
+    "incomplete", "little-cpu", "few-windows", "few-marks", "one-mark", "unseen-spells", "unlike-windows"
+]
 """Why of a thread nothing is known but what windows counted."""
 WHY_UNKNOWN: Mapping[WhyUnknown, str] = {
     "incomplete": "counts that are not all on record",
+    "little-cpu": "less CPU time than a twentieth of a core",
     "few-windows": "windows in fewer than 6 of 10 groups",
     "few-marks": "fewer than 30 marks in most windows, or right before them",
     "one-mark": "hardly any marks but one",

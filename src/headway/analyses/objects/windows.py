@@ -17,7 +17,7 @@ from headway.analyses.common.short_names import short_name
 from headway.analyses.common.units import percent
 from headway.analyses.objects.owners import name_of
 from headway.analyses.objects.types import MOST_GROUPS, UNNAMED, Grouping
-from headway.analyses.objects.window_estimates import GROUPS, LEAST_GROUPS, ROWS, Part, Work, estimates
+from headway.analyses.objects.window_estimates import GROUPS, LEAST_CORE, LEAST_GROUPS, ROWS, Part, Work, estimates
 from headway.analyses.objects.window_types import WHY_UNKNOWN, WhyUnknown, WindowAnswer, WindowFigures, WindowGroup
 from headway.errors import Notice
 from headway.model.object_owners import ACCESS_KINDS, OBJECT_KINDS
@@ -50,7 +50,7 @@ def windowed_accesses(recording: Recording, by: Grouping) -> WindowAnswer | None
         return None
     jvms = [jvm for jvm in _jvms(recording) if jvm.get("window_ms")]
     counts, is_cut = _counts(recording)
-    works = _works(recording, {jvm["pid"]: _is_whole(jvm) and not is_cut for jvm in jvms})
+    works = _works(recording, {jvm["pid"]: _least(jvm, is_cut) for jvm in jvms})
     works, counts = _short_ones_together(works, counts)
     groups, left_out = _groups(recording, by, works, counts)
     cpu_ns = sum(work.cpu_ns for work in works.values())
@@ -102,9 +102,11 @@ def _jvms(recording: Recording) -> Sequence[Mapping[str, Any]]:
     return (recording.manifest.extra.get("accesses") or {}).get("jvms") or ()
 
 
-def _is_whole(jvm: Mapping[str, Any]) -> bool:
-    """Return whether all that a JVM's agent counted is on record."""
-    return bool(jvm.get("is_complete")) and not jvm.get("windows_incomplete")
+def _least(jvm: Mapping[str, Any], is_cut: bool) -> float | None:
+    """Return the CPU time, ns, that threads of a JVM have to have; None: not all that its agent counted is on record."""
+    if is_cut or not jvm.get("is_complete") or jvm.get("windows_incomplete"):
+        return None
+    return LEAST_CORE * 1e6 * float(jvm.get("windows") or 0) * float(jvm.get("window_period_ms") or 0)
 
 
 def _nothing() -> Work:
@@ -114,8 +116,8 @@ def _nothing() -> Work:
     return Work(np.zeros(GROUPS), between_ns=1, is_whole=False)
 
 
-def _works(recording: Recording, whole: Mapping[int, bool]) -> dict[Unit, Work]:
-    """Return what each thread did."""
+def _works(recording: Recording, least: Mapping[int, float | None]) -> dict[Unit, Work]:
+    """Return what each thread did; `least`: of each JVM, as `_least` has it."""
     import numpy as np
 
     sums = ", ".join(f"sum(a.{name})::DOUBLE" for name in ("cpu_before_ns", *_SUMS))
@@ -128,7 +130,8 @@ def _works(recording: Recording, whole: Mapping[int, bool]) -> dict[Unit, Work]:
         spells = np.zeros(GROUPS)
         if 0 < group <= GROUPS:
             spells[group - 1] = before_ns
-        work = replace(Work(spells, *values), is_whole=whole.get(pid, False) and not is_cut)
+        least_ns = None if is_cut else least.get(pid)
+        work = replace(Work(spells, *values), is_whole=least_ns is not None, least_ns=least_ns or 0)
         unit = (pid, thread_id, unnamed)
         found[unit] = found[unit] + work if unit in found else work
     return found

@@ -92,9 +92,14 @@ def no_marks(agent: AllocatingAgent) -> None:
     worked(agent, 21, 1, 1, **{"in": 1000, "own": 1000, "between": 9000, "unseen": 1000})
 
 
+def little_cpu(agent: AllocatingAgent) -> None:
+    steady(agent, 21, 1, times=2)  # in 11 minutes 25 s of CPU time, where 33 s is the least
+
+
 @pytest.mark.parametrize(
     ("add", "why"),
     [
+        (little_cpu, "little-cpu"),
         (wrong_marks, "unlike-windows"),
         (one_mark, "one-mark"),
         (few_windows, "few-windows"),
