@@ -77,7 +77,7 @@ def of_groups(rows: str, keys: tuple[str, ...], shown: str | None) -> str:
 def between_nodes(recording: Recording) -> tuple[tuple[BetweenNodes, ...], int]:
     """Return from which node to which the samples go, the MOST_BETWEEN with most first, and how many more such pairs there are.
 
-    None where nodes were not recorded.
+    There are none where nodes were not recorded.
     """
     if not recording.has("access_node"):
         return (), 0
