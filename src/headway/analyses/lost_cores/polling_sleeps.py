@@ -1,9 +1,10 @@
 """Detects threads that sleep in a loop until other threads are done, and measures by how much they slept too long.
 
 Question   does `while (!done) Thread.sleep(10)` cost anything, or does it wait for others, as a join would?
-Method     by what others do. A thread polls if it does hardly anything between its sleeps, other threads are at work when nearly
-           each of its sleeps begins, and it doesn't sleep on once none of them is. Without such sleeps it would go on as soon as
-           the last of the others has stopped: what it slept after that is the gain, at most.
+Method     by what others do. A thread polls if it does hardly anything between its sleeps, and while others work hardly ever
+           wakes another thread there (who hands out work at a pace does), if others are at work when nearly each of its sleeps
+           begins, and it doesn't sleep on once none of them is. Without such sleeps it would go on as soon as the last of the
+           others has stopped: what it slept after that is the gain, at most.
 Assumes    the end of the program waits for what the others do.
 Wrong when these are at work nearly always, for nobody, and all stop now and then: then more may be gained.
 Bounded    by MOST_WATCHED other threads, those that ran longest.
@@ -38,7 +39,8 @@ WORK_BETWEEN = 0.25
 LEAST_LOOKS = 3
 """So often a thread has to sleep again while others work before that tells anything."""
 HARDLY = 0.1
-"""Part of the sleeps that may begin while nobody else works: others stop for a moment without being done."""
+"""Part of the sleeps that may begin while nobody else works, as others stop for a moment without being done; and part of the
+looks while others work at which the thread may wake others."""
 ENDS = 0.5
 """Part of the looks at which nobody else works that have to come before something else than such a sleep."""
 
@@ -86,6 +88,7 @@ def slept_too_long_ns(recording: Recording, thread: Ints, start: Ints, end: Ints
     is_poll = (
         done > 0
         and np.count_nonzero(at_look) >= LEAST_LOOKS
+        and np.count_nonzero(at_look[:-1] & _wakes(recording, one, start, end)) <= HARDLY * np.count_nonzero(at_look)
         and np.count_nonzero(~at_start) <= HARDLY * len(start)
         and np.count_nonzero(slept_on) <= (1 - ENDS) * done
     )
@@ -102,6 +105,18 @@ def _looks(recording: Recording, thread: int, start: Ints, end: Ints) -> tuple[I
     looked_ns = np.append(began, end[-1])[at]
     until = np.searchsorted(began, start[1:])
     return np.maximum(looked_ns, end), int(np.maximum(sums[until] - sums[at[:-1]], 0).sum())
+
+
+def _wakes(recording: Recording, thread: int, start: Ints, end: Ints) -> Bools:
+    """Return of each sleep but the last whether the thread woke another one of the program between it and the next sleep."""
+    kinds = ", ".join(literal(str(each)) for each in PROGRAM)
+    rows = recording.query(
+        f"SELECT {woken_ns('s.')} AS woken FROM slice s JOIN thread t USING (thread_id)"
+        f" WHERE s.waker_id = $1 AND NOT s.waker_irq AND t.kind IN ({kinds}) AND s.thread_id != $1 ORDER BY 1",
+        (thread,),
+    ).fetchnumpy()
+    woken = np.asarray(rows["woken"], np.int64)
+    return np.searchsorted(woken, start[1:], side="right") > np.searchsorted(woken, end[:-1])
 
 
 def _others_at(recording: Recording, thread: int, ns: Ints) -> tuple[Bools, Ints]:

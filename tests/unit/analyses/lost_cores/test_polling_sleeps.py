@@ -5,16 +5,18 @@ from __future__ import annotations
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
+from headway.analyses.lost_cores.polling_sleeps import slept_too_long_ns
 from headway.analyses.lost_cores.types import Loss
 from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.store import open_recording
 from support.builders.lock_builder import LockRecording
 from support.builders.synthetic import FakeThread
 
-JAVA, MAIN, WORKER = range(3)
+JAVA, MAIN, WORKER, HELPER = range(4)
 FUTEX, NANOSLEEP = 1, 3
 NAP, LOOK, WALL = 1000, 10, 100_000
 
@@ -67,3 +69,21 @@ def test_sleeps_that_end_at_another_time_than_the_others_work_are_sleeps(tmp_pat
 def test_who_works_between_its_sleeps_does_not_poll(tmp_path: Path) -> None:
     loss = sleep_of_main(tmp_path / "r", 40, 40 * (NAP + 300), look=300)
     assert "overslept_ns" not in (loss.figures or {})
+
+
+@pytest.mark.parametrize("waker", [MAIN, WORKER], ids=["main", "worker"])
+def test_who_wakes_another_thread_at_each_look_hands_out_work_and_does_not_wait(tmp_path: Path, waker: int) -> None:
+    """A paced producer's tasks are mostly not done when it comes with the next: without its sleeps it would be much faster."""
+    naps, late_ns = naps_until(20_300)
+    tasks, every = naps - 5, NAP + LOOK
+    threads = [
+        FakeThread("app", 0, [("B", WALL - 1000), ("R", 1000)], "java"),
+        FakeThread("app", 0, [("R", NAP), *[("B", NAP), ("R", LOOK)] * naps], "main"),
+        FakeThread("app", NAP // 2, [("R", 20_300)], "worker"),
+        FakeThread("app", NAP - 2, [("R", 300), *[("B", every - 300), ("R", 300)] * tasks], "helper"),
+    ]
+    wakers = {MAIN: [(-1, NANOSLEEP)] * naps, HELPER: [(waker, FUTEX)] * tasks}
+    recording = open_recording(LockRecording(threads, [], wakers=wakers, wall=WALL).write(tmp_path / "r"))
+    start = NAP + every * np.arange(naps)
+    found = slept_too_long_ns(recording, np.full(naps, MAIN), start, start + NAP)
+    assert found == (None if waker == MAIN else late_ns)
