@@ -143,9 +143,15 @@ def test_a_cpu_quota_of_the_cgroup_is_found(tmp_path: Path) -> None:
         else:
             (group / "cpu.cfs_period_us").write_text("100000")
             (group / "cpu.cfs_quota_us").write_text("20000")
-        burn = "import time\nend=time.process_time()+0.2\nwhile time.process_time()<end: pass\n"
+        # Until it was throttled: beside other tests it may get less than its quota for some time.
+        burn = (
+            "import pathlib, sys, time\nstat = pathlib.Path(sys.argv[1], 'cpu.stat')\n"
+            "def count(): return next(line for line in stat.read_text().splitlines() if line.startswith('nr_throttled'))\n"
+            "before, end = count(), time.monotonic() + 60\n"
+            "while count() == before and time.monotonic() < end: pass\n"
+        )
         script = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-        words = [*HEADWAY, "record", "-o", str(tmp_path / "r.headway"), "--", sys.executable, "-c", burn]
+        words = [*HEADWAY, "record", "-o", str(tmp_path / "r.headway"), "--", sys.executable, "-c", burn, str(group)]
         result = subprocess.run(["sh", "-c", script, "sh", *words], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
         recorded = manifest(tmp_path / "r.headway")
