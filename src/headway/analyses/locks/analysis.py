@@ -111,7 +111,7 @@ def _order(rows: Rows, sort: str) -> NDArray[np.int64]:
     count = groups.count
     time = -columns["thread_time_ns"].astype(float)
     if sort == "cost":
-        lost = -rows.cost.lost_core_ns.round() if rows.cost is not None else np.zeros(count)
+        lost = -rows.cost.lost_core_ns.round(3).round() if rows.cost is not None else np.zeros(count)
         idle = ~rows.is_contended  # a row of contention may hold some idle waiting, and the other way round
         return np.lexsort((columns["first_ns"], time, lost, idle)) if count else np.zeros(0, np.int64)
     keys = {

@@ -65,6 +65,14 @@ class RowFigures(NamedTuple):
     lost_core_ns: float
 
 
+def whole_ns(ns: float) -> int:
+    """Return a sum of parts of ns as whole ns, halves to the even one, in whatever order it was summed up.
+
+    Slices are read in stretches of time, and sums of floats differ by their order: 7.5 may be a little less, and be 7.
+    """
+    return round(round(ns, 3))
+
+
 def figures_of(columns: Mapping[str, Iterable[Any]]) -> Iterator[RowFigures]:
     """Yield the figures of some groups in order. `columns`: by field name of RowFigures, one value per group."""
     lists = (columns[name] for name in RowFigures._fields)

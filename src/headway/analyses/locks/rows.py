@@ -15,7 +15,7 @@ from headway.analyses.locks.cost import slow_sides
 from headway.analyses.locks.groups import OF_OBJECTS, SUMS
 from headway.analyses.locks.metrics import Metrics, metrics
 from headway.analyses.locks.patterns import LEAST_WAITS, held_share, patterns
-from headway.analyses.locks.row_figures import AT_ONCE, Distributions, RowFigures, figures_of
+from headway.analyses.locks.row_figures import AT_ONCE, Distributions, RowFigures, figures_of, whole_ns
 from headway.analyses.locks.row_parts import (
     HolderSummary,
     holder_summaries,
@@ -106,7 +106,7 @@ class Rows:
             metrics=self.metrics(of),
             wait=of.wait,
             true_hold=of.true_hold,
-            lost_core_ns=None if self.cost is None else round(of.lost_core_ns),
+            lost_core_ns=None if self.cost is None else whole_ns(of.lost_core_ns),
             speedup_bound=self.bound(of),
             sites=sites,
             more_sites=more_sites,
@@ -288,7 +288,7 @@ class Rows:
         maker_ns = self._slow_sides.get((of.group, cause)) if cause in SLOW else 0
         return bound_of_waits(
             cause,
-            round(of.lost_core_ns),
+            whole_ns(of.lost_core_ns),
             waited,
             inputs,
             maker_ns=inputs.work_ns if maker_ns is None else maker_ns,

@@ -15,6 +15,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.limits import MOST_ROWS
+from headway.analyses.locks.row_figures import whole_ns
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.tables.blocks import KINDS
 from headway.analyses.waits.threads.thread_states import DOING
@@ -89,7 +90,7 @@ def _only_recorded(rows: Rows, of: RowFigures, is_deadlocked: bool) -> tuple[Any
     return (
         _distribution(of.wait),
         _distribution(of.true_hold),
-        "null" if rows.cost is None else round(of.lost_core_ns),
+        "null" if rows.cost is None else whole_ns(of.lost_core_ns),
         "null" if limit is None or math.isinf(limit) else repr(limit),
         _list([_site(site) for site in sites]),
         more_sites,
