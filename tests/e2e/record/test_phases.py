@@ -75,11 +75,14 @@ def count(recording: Recording, kinds: tuple[str, ...], names: tuple[str, ...]) 
 def disturbed_ns(recorded: Recorded, phase: dict[str, Any]) -> int:
     """How long the kernel stopped a worker of the phase for a page of memory, or another thread than the workers was active:
     the machine's doing, not the program's. The main thread is about to sleep as the phase begins, and may be kept from it.
+    Where the kernel counted for the program that a worker slept, the JVM had it wait for a lock of its own, as of the queue of
+    methods to compile: that sleep, too.
     """
+    stopped = "('uninterruptible')" if phase["worker_sleeps"] == 0 else "('uninterruptible', 'sleeping')"
     (ns,) = recorded.recording.query(
         "SELECT coalesce(sum(least(s.start_ns + s.dur_ns, $2) - greatest(s.start_ns, $1)), 0) FROM thread_state s "
         "JOIN thread t USING (thread_id) WHERE t.kind = 'app' AND s.start_ns < $2 AND s.start_ns + s.dur_ns > $1 "
-        "AND CASE WHEN t.name LIKE $3 THEN s.state = 'uninterruptible' "
+        f"AND CASE WHEN t.name LIKE $3 THEN s.state IN {stopped} "
         "ELSE t.name NOT LIKE 'phase-%' AND s.state IN ('running', 'runnable') END",
         (phase["begin_ns"], phase["end_ns"], f"phase-{phase['phase']}-worker-%"),
     ).fetchone() or (0,)

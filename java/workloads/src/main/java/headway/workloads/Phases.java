@@ -1,5 +1,9 @@
 package headway.workloads;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -18,6 +22,7 @@ public final class Phases {
         long nanos = Work.argument(args, 0, 200) * 1_000_000L;
         String plan = args.length > 1 ? args[1] : "1,2,0,4";
         Work.burnCpu(20_000_000); // so that the first phase finds its code compiled
+        sleeps(); // and classes loaded
         int phase = 0;
         for (String count : plan.split(",")) {
             run(phase++, Integer.parseInt(count), nanos);
@@ -28,6 +33,7 @@ public final class Phases {
         long begin;
         long end;
         long cpu = 0;
+        long sleeps = 0;
         if (workers == 0) {
             begin = System.nanoTime();
             end = begin + nanos;
@@ -41,12 +47,26 @@ public final class Phases {
             begin = crew.begin();
             end = crew.end();
             cpu = crew.cpu();
+            sleeps = crew.sleeps();
         }
         Report.of("phase").put("phase", phase).put("active", workers).put("begin_ns", begin).put("end_ns", end)
-                .put("worker_cpu_ns", cpu).print();
+                .put("worker_cpu_ns", cpu).put("worker_sleeps", sleeps).print();
     }
 
-    /** The workers of one phase; the main thread sleeps in join() while they compute. Nothing here takes a lock. */
+    /** How often the calling thread gave up its core by itself so far, by the kernel's count. */
+    private static long sleeps() {
+        try (var lines = Files.lines(Path.of("/proc/thread-self/status"))) {
+            String line = lines.filter(each -> each.startsWith("voluntary_ctxt_switches:")).findFirst().orElseThrow();
+            return Long.parseLong(line.substring(line.indexOf(':') + 1).strip());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * The workers of one phase; the main thread sleeps in join() while they compute. Nothing here takes a lock; the JVM may make
+     * a worker wait for one of its own, and sleeps() tells whether it did.
+     */
     private static final class Crew {
         private final Thread main = Thread.currentThread();
         private final AtomicInteger computing = new AtomicInteger();
@@ -54,11 +74,13 @@ public final class Phases {
         private final AtomicLong firstBegin = new AtomicLong();
         private final Thread[] threads;
         private final long[] cpu;
+        private final long[] sleeps;
         private volatile boolean over;
 
         Crew(int phase, int workers, long nanos) {
             threads = new Thread[workers];
             cpu = new long[workers];
+            sleeps = new long[workers];
             for (int i = 0; i < workers; i++) {
                 int me = i;
                 threads[i] = new Thread(() -> compute(me, nanos), "phase-" + phase + "-worker-" + i);
@@ -75,6 +97,7 @@ public final class Phases {
         }
 
         private void compute(int me, long nanos) {
+            long sleepsBefore = Phases.sleeps();
             long before = Work.cpuNanos();
             computing.incrementAndGet();
             boolean begun = false;
@@ -92,6 +115,7 @@ public final class Phases {
             }
             Work.sink = x;
             cpu[me] = Work.cpuNanos() - before;
+            sleeps[me] = Phases.sleeps() - sleepsBefore;
         }
 
         long begin() {
@@ -104,6 +128,10 @@ public final class Phases {
 
         long cpu() {
             return Arrays.stream(cpu).sum();
+        }
+
+        long sleeps() {
+            return Arrays.stream(sleeps).sum();
         }
     }
 }
