@@ -41,6 +41,7 @@ LEAST_LOOKS = 3
 HARDLY = 0.1
 """Part of the sleeps that may begin while nobody else works, as others stop for a moment without being done; and part of the
 looks while others work at which the thread may wake others."""
+_PROGRAM = ", ".join(literal(str(each)) for each in PROGRAM)
 ENDS = 0.5
 """Part of the looks at which nobody else works that have to come before something else than such a sleep."""
 
@@ -109,10 +110,9 @@ def _looks(recording: Recording, thread: int, start: Ints, end: Ints) -> tuple[I
 
 def _wakes(recording: Recording, thread: int, start: Ints, end: Ints) -> Bools:
     """Return of each sleep but the last whether the thread woke another one of the program between it and the next sleep."""
-    kinds = ", ".join(literal(str(each)) for each in PROGRAM)
     rows = recording.query(
         f"SELECT {woken_ns('s.')} AS woken FROM slice s JOIN thread t USING (thread_id)"
-        f" WHERE s.waker_id = $1 AND NOT s.waker_irq AND t.kind IN ({kinds}) AND s.thread_id != $1 ORDER BY 1",
+        f" WHERE s.waker_id = $1 AND NOT s.waker_irq AND t.kind IN ({_PROGRAM}) AND s.thread_id != $1 ORDER BY 1",
         (thread,),
     ).fetchnumpy()
     woken = np.asarray(rows["woken"], np.int64)
@@ -122,10 +122,9 @@ def _wakes(recording: Recording, thread: int, start: Ints, end: Ints) -> Bools:
 def _others_at(recording: Recording, thread: int, ns: Ints) -> tuple[Bools, Ints]:
     """Return by instant whether any other thread of the program was at work then, and if not, when the last one stopped."""
     is_active, stopped_ns = np.zeros(len(ns), bool), np.zeros(len(ns), np.int64)
-    kinds = ", ".join(literal(str(each)) for each in PROGRAM)
     others = recording.query(
         "SELECT s.thread_id FROM slice s JOIN thread t USING (thread_id)"
-        f" WHERE t.kind IN ({kinds}) AND s.thread_id != $1 GROUP BY 1 ORDER BY SUM(s.running_ns) DESC LIMIT {MOST_WATCHED}",
+        f" WHERE t.kind IN ({_PROGRAM}) AND s.thread_id != $1 GROUP BY 1 ORDER BY SUM(s.running_ns) DESC LIMIT {MOST_WATCHED}",
         (thread,),
     ).fetchall()
     for (other,) in others:

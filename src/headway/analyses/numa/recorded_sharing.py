@@ -39,7 +39,7 @@ _KINDS = {"reads": ("tuple_reads", "array_reads"), "writes": ("tuple_writes", "a
 _COLUMNS = ("shared_read_pct", "shared_write_pct")
 _REMEDY = "headway record --sample cpu:1ms --objects accesses --owner last-writer -o NAME.headway -- CMD"
 _AT_ONCE = 0.9
-"""Of the time in which threads could run: where they run for less of it, they take turns."""
+"""The least share of the time ready to run in which threads do run; below it they take turns on too few cores."""
 
 _PER_TURN = 0.1
 """Shared writes for each time that a thread got a core: with fewer, code is not what threads write by turns."""
@@ -145,7 +145,7 @@ def _at_once(recording: Recording, pid: int, shares: Shares) -> Shares:
 
 
 def _turns(recording: Recording, pid: int) -> int:
-    """Return how often threads that accessed objects got a core."""
+    """Return how many times threads that accessed objects were put on a core: that many turns they had."""
     text = """SELECT count(*) FROM slice WHERE running_ns > 0 AND thread_id IN (
       SELECT thread_id FROM access WHERE pid = $1 AND tuple_writes + array_writes > 0)"""
     return int(recording.query(text, (pid,)).fetchall()[0][0]) if recording.has("slice") else 0

@@ -36,7 +36,7 @@ BY_DEFAULT_OUT_OF_SCOPE = (*OF_THE_JDK, "javax.", "kotlin.", "scala.", "headway.
 HIDDEN = "$$Lambda"
 """In the names of classes of lambdas' own objects, which never count."""
 MATHEMATICS = ("java.lang.Math", "java.lang.StrictMath")
-"""Their code accesses no objects."""
+"""Names of samples' frames whose code accesses no Java objects: it needs no counts."""
 COPYING = (
     "java.lang.System",
     "java.lang.Object",

@@ -93,7 +93,7 @@ class ChangedSteps:
 
 
 def program_steps(run: RecordedRun) -> dict[str, Ints]:
-    """Return the steps of a run's program as columns (RunSteps.program_steps)."""
+    """Return what each thread of a recorded run does, step by step, as columns (RunSteps.program_steps)."""
     return {name: np.asarray(column, np.int64) for name, column in interruptible(run.steps.program_steps).items()}
 
 

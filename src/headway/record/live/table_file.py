@@ -185,7 +185,7 @@ _MOST_SPELLED_BYTES = 256 << 20
 """So much do the names of threads and stacks take where each row of one look spells out its own, as JSON does. What is beyond has
 none: a file of a megabyte could name terabytes."""
 _LONGEST_NAME_BYTES = 256
-"""What is read of a longer one (native/decode/lock_records/live_records.cpp) tells that it is."""
+"""So much is read of a name; native/decode/lock_records/live_records.cpp marks a longer one as cut off."""
 _MOST_FRAMES = 1 << 17
 """So many different ones are kept, each once; a stack of others counts as not taken."""
 _MOST_TEXT_BYTES = 32 << 20

@@ -86,7 +86,7 @@ def _hardly_ran(recording: Recording) -> tuple[Bools, Ints]:
 
 
 def _resized(values: NDArray[Any], size: int, beyond: Any) -> NDArray[Any]:
-    """Return a column with a row for each thread, lengthened for virtual threads: each of these has the value `beyond`."""
+    """Return a column of threads made longer, so that virtual threads have rows, too: these have the value `beyond`."""
     found = np.full(size, beyond, values.dtype)
     found[: len(values)] = values
     return found

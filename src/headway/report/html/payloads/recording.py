@@ -88,7 +88,7 @@ class WalltimePayload(TypedDict):
     critical_ns: int
     critical_low_ns: int | None
     idle: str | None
-    """For how long the program waited for work from outside, as a sentence."""
+    """A sentence: for how much of the time the whole program waited for requests or other work from outside."""
     predictions: list[PredictionPayload]
 
 
