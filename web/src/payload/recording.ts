@@ -81,7 +81,7 @@ export interface Walltime {
   corrected_measured_ns: number | null;
   critical_ns: number;
   critical_low_ns: number | null;
-  /** For how long the program waited for work from outside, as a sentence. */
+  /** A sentence: for how much of the time the whole program waited for requests or other work from outside. */
   idle: string | null;
   predictions: Prediction[];
 }
