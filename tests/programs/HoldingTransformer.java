@@ -2,14 +2,18 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
 
-/** A Java agent that never comes back from looking at headway's own class when that is retransformed, like one that waits for a lock. */
+/**
+ * A Java agent that never comes back from looking at a class that is retransformed, like one that waits for a lock. Its option is how
+ * names of such classes begin; without one headway's own are meant.
+ */
 public class HoldingTransformer {
   public static void premain(String arguments, Instrumentation instrumentation) {
+    String names = arguments == null ? "java/lang/HeadwayCount" : arguments;
     instrumentation.addTransformer(
         new ClassFileTransformer() {
           @Override
           public byte[] transform(ClassLoader loader, String name, Class<?> type, ProtectionDomain domain, byte[] bytes) {
-            if (type != null && name.startsWith("java/lang/HeadwayCount")) {
+            if (type != null && name.startsWith(names)) {
               holdForEver();
             }
             return null;

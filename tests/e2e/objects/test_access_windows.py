@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from headway.store import Recording
 from support.builders.access_agent import finished
 from support.drivers.asked_program import PROGRAMS
 from support.drivers.recording_cli import headway
-from support.drivers.workloads import JAVAS, agent, compile_java
+from support.drivers.workloads import JAVAS, agent, compile_java, java_agent
 
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes", "static_reads", "static_writes")
 LONGER_AND_LONGER = ((Windows(60, 300), 6), (Windows(200, 1000), 20), (Windows(400, 2000), 40))
@@ -162,16 +161,6 @@ def estimates_fit(true: dict[str, Any], found: WindowAnswer) -> bool:
             # benchmarks/window_overhead.py.
             assert wanted / 2 < figure.value < 2 * wanted
     return is_known
-
-
-def java_agent(jar: Path, classes: Path, name: str) -> Path:
-    """Make a Java agent of a class, those nested in it included."""
-    with zipfile.ZipFile(jar, "w") as made:
-        manifest = f"Manifest-Version: 1.0\nPremain-Class: {name}\nCan-Retransform-Classes: true\n"
-        made.writestr("META-INF/MANIFEST.MF", manifest)
-        for file in classes.glob(f"{name}*.class"):
-            made.write(file, file.name)
-    return jar
 
 
 @pytest.mark.parametrize("jdk", JAVAS)

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import subprocess
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,16 @@ def agent() -> Path:
 def compile_java(folder: Path, *sources: Path) -> None:
     """Compile programs of tests/programs into a folder, for every JVM of the tests."""
     subprocess.run([JAVAS["jdk17"].with_name("javac"), *_BRIEFLY, "-g", "-d", folder, *sources], check=True)
+
+
+def java_agent(jar: Path, classes: Path, name: str) -> Path:
+    """Write a Java agent of a class, those nested in it included, into a jar; return it."""
+    with zipfile.ZipFile(jar, "w") as written:
+        manifest = f"Manifest-Version: 1.0\nPremain-Class: {name}\nCan-Retransform-Classes: true\n"
+        written.writestr("META-INF/MANIFEST.MF", manifest)
+        for file in (*classes.glob(f"{name}.class"), *classes.glob(f"{name}$*.class")):
+            written.write(file, file.name)
+    return jar
 
 
 def java_command(java: Path, program: str, *arguments: object, jvm: tuple[str, ...] = ()) -> list[str]:

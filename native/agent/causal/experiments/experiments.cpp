@@ -60,11 +60,18 @@ constexpr int kTicksOfCrowd = 5;                           // between looks at t
 constexpr double kCrowded = 1.2;
 constexpr double kRoomy = 1.05;
 
-enum class State { kOff, kStarting, kOn };
+enum class State {
+  kOff,
+  kStarting,
+  kOn,
+  kLeaving,  // all notes are written; the program's classes get their own code back
+};
 enum class Mode { kExperiments, kEndToEnd, kSuggest };
 
 struct Experiments {
-  jrawMonitorID monitor = nullptr;  // guards `state`; the thread sleeps in it
+  // Guards `state`; the thread sleeps in it. Never entered while classes are retransformed: that calls other agents, which may
+  // never come back, and whoever ends the JVM enters it.
+  jrawMonitorID monitor = nullptr;
   State state = State::kOff;
   std::atomic<bool> wanted{false};
   std::atomic<uint32_t> generation{0};  // counts recordings: a thread of an older one ends
@@ -307,23 +314,37 @@ void note_begin(const Spec& spec) {
       ",\"cores\":" + std::to_string(allowed_cpu_count()) + ",\"mode\":\"" + kModes[static_cast<int>(self.mode)] + '"');
 }
 
-// On the thread of the experiments, or when it can't be had on whoever ends the recording.
-void end_all(JNIEnv* jni) {
+// On the thread of the experiments, or when it can't be had on whoever ends the recording: what is known is written.
+void conclude(JNIEnv* jni) {
+  const Locked locked(self.monitor);
   causal_is_on = false;
   target.active = Active{};
   stop_sampling();
   stop_blocking(jni);
-  if (!self.program_ends && jni != nullptr) {
-    remove_hooks(jni, HookUse::kCausal);
-    disarm_points(jni);
-  }
   poll_sections(true);
   note_profile(true);
   note_hits();
   note_health();
   if (self.mode == Mode::kSuggest) note("callers", callers_fields());
   close_notes();
+  self.state = State::kLeaving;
+  agent().jvmti->RawMonitorNotifyAll(self.monitor);
+}
+
+// After conclude(). Other agents have their say in it.
+void leave_program(JNIEnv* jni) {
+  if (!self.program_ends && jni != nullptr) {
+    remove_hooks(jni, HookUse::kCausal);
+    disarm_points(jni);
+  }
+  const Locked locked(self.monitor);
   self.state = State::kOff;
+  agent().jvmti->RawMonitorNotifyAll(self.monitor);
+}
+
+bool is_on(uint32_t generation) {
+  const Locked locked(self.monitor);
+  return self.generation.load() == generation && self.state == State::kOn;
 }
 
 void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
@@ -341,9 +362,9 @@ void JNICALL run_experiments(jvmtiEnv* jvmti, JNIEnv* jni, void* generation) {
     jvmti->RawMonitorNotifyAll(self.monitor);
   }
   Loop(jni, mine).run(whole);
-  const Locked locked(self.monitor);
-  if (self.generation.load() == mine && self.state == State::kOn) end_all(jni);
-  jvmti->RawMonitorNotifyAll(self.monitor);
+  if (!is_on(mine)) return;
+  conclude(jni);
+  leave_program(jni);
 }
 
 bool start_thread(JNIEnv* jni) {
@@ -354,21 +375,19 @@ bool start_thread(JNIEnv* jni) {
                                                             JVMTI_THREAD_MAX_PRIORITY) == JVMTI_ERROR_NONE;
 }
 
-// Waits until the thread has left that state, for some seconds at most.
+// Under the lock. Waits until the thread has left that state, for some seconds at most.
 void wait_while(State state) {
   const int64_t end_ns = monotonic_ns() + kPatienceMs * kMillisecond;
   while (self.state == state && monotonic_ns() < end_ns) agent().jvmti->RawMonitorWait(self.monitor, kPatienceMs);
 }
 
-// Under the lock. What can't be had has been said by problem().
+// By whoever has set the state to kStarting. What can't be had has been said by problem().
 bool turn_on(JNIEnv* jni) {
   clear_tally();
   set_sample_listener(take_sample);
   target.counts.clear();
   forget_inserted();
-  self.program_ends = false;
   causal_is_on = true;
-  self.wanted = true;
   const Spec& spec = causal_spec();
   for (const std::string& text : spec.problems) problem("HW609", text);
   const bool is_suggesting = self.mode == Mode::kSuggest;
@@ -377,25 +396,50 @@ bool turn_on(JNIEnv* jni) {
   const bool samples = (start_blocking(jni) && start_sampling(jni)) || is_suggesting;
   note_begin(spec);
   arm_points(jni);
-  self.state = State::kStarting;
   if (!samples || !start_thread(jni)) return false;
+  const Locked locked(self.monitor);
   wait_while(State::kStarting);
-  return self.state == State::kOn;
+  return self.state != State::kStarting;
+}
+
+// kStarting: it has become that just now, as it was kOff and the program goes on. Else the state that stays as it is.
+State claim() {
+  const Locked locked(self.monitor);
+  if (self.state != State::kOff || self.program_ends) return self.state == State::kStarting ? State::kOn : self.state;
+  self.wanted = true;
+  return self.state = State::kStarting;
+}
+
+// The notes of a recording that can't be had, as another agent has not let go of the classes of the one before.
+void note_refusal() {
+  note_begin(parse_spec(agent().options.causal));
+  problem("HW609", "another agent has not let the classes of the recording before this one be changed back");
+  close_notes();
+}
+
+void begin_claimed(JNIEnv* jni, const std::string& spool) {
+  set_causal_spec(parse_spec(agent().options.causal));
+  self.mode = mode_of(causal_spec());
+  if (!open_notes(spool)) {
+    const Locked locked(self.monitor);
+    self.state = State::kOff;
+  } else if (!turn_on(jni)) {
+    problem("HW609", "the JVM gives experiments no samples or no thread");
+    conclude(jni);
+    leave_program(jni);
+  }
 }
 
 }  // namespace
 
 void begin_causal(JNIEnv* jni) noexcept {
-  if (agent().options.causal.empty() || recording() == nullptr || jni->PushLocalFrame(64) != JNI_OK) return;
+  const ChunkFile* const file = recording();
+  if (agent().options.causal.empty() || file == nullptr || jni->PushLocalFrame(64) != JNI_OK) return;
   end_causal();  // of a recording before this one, whose recorder died
   if (self.monitor != nullptr || agent().jvmti->CreateRawMonitor("headway causal", &self.monitor) == JVMTI_ERROR_NONE) {
-    const Locked locked(self.monitor);
-    set_causal_spec(parse_spec(agent().options.causal));
-    self.mode = mode_of(causal_spec());
-    if (self.state == State::kOff && open_notes(recording()->path()) && !turn_on(jni)) {
-      problem("HW609", "the JVM gives experiments no samples or no thread");
-      end_all(jni);
-    }
+    const State state = claim();
+    if (state == State::kStarting) begin_claimed(jni, file->path());
+    if (state == State::kLeaving && open_notes(file->path())) note_refusal();
   }
   jni->PopLocalFrame(nullptr);
 }
@@ -410,6 +454,7 @@ void end_causal(bool with_program) noexcept {
   // On its own thread: it knows how far the experiment has come.
   agent().jvmti->RawMonitorNotifyAll(self.monitor);
   wait_while(State::kOn);
+  wait_while(State::kLeaving);
 }
 
 }  // namespace headway::agent::causal
