@@ -12,9 +12,10 @@ ns, which Perfetto shows as its trace clock.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from headway.errors import HeadwayError
 from headway.model.kinds import COUNTED
@@ -33,6 +34,9 @@ SEQUENCE = 1
 _PACKET, _TIMESTAMP, _SEQUENCE_ID, _SEQUENCE_FLAGS = 1, 8, 10, 13
 _FTRACE_EVENTS, _PROCESS_TREE, _SYSTEM_INFO = 1, 2, 45
 _CLONE_THREAD = 0x10000
+_THREADS_A_PACKET = 4096
+ROWS_AT_ONCE = 1 << 16
+"""Rows that are Python objects at a time: a recording may have millions of threads, pauses or bins."""
 
 
 def export_perfetto(recording: Recording, path: Path | str, *, overwrite: bool = False) -> Path:
@@ -49,7 +53,8 @@ def export_perfetto(recording: Recording, path: Path | str, *, overwrite: bool =
 
 def _write(recording: Recording, out: IO[bytes]) -> None:
     out.write(_packet(pb.message(_SYSTEM_INFO, _system_info(recording)), first=True))
-    out.write(_packet(pb.message(_PROCESS_TREE, _process_tree(recording)), ns=recording.window_ns[0]))
+    for tree in _process_trees(recording):
+        out.write(_packet(pb.message(_PROCESS_TREE, tree), ns=recording.window_ns[0]))
     for event in _lifes(recording):
         out.write(_packet(pb.message(_FTRACE_EVENTS, pb.integer(1, 0) + pb.message(2, event))))
     if recording.has("slice"):
@@ -85,46 +90,58 @@ def _system_info(recording: Recording) -> bytes:
 _BORN_BEFORE = "(from_snapshot OR start_ns < {start})"
 
 
-def _process_tree(recording: Recording) -> bytes:
-    """Name every process, and the threads that were there when the recording began."""
-    start = recording.window_ns[0]
+def _process_trees(recording: Recording) -> Iterator[bytes]:
+    """Name every process, and the threads that were there when the recording began: some of them in each packet."""
+    entries = itertools.chain(_processes(recording), _threads_before(recording))
+    while some := b"".join(itertools.islice(entries, _THREADS_A_PACKET)):
+        yield some
+
+
+def _processes(recording: Recording) -> Iterator[bytes]:
     root = recording.manifest.pid
-    leaders = recording.query(
-        "SELECT pid, MAX(CASE WHEN tid = pid THEN comm END) FROM thread GROUP BY pid ORDER BY pid"
+    leaders = _rows(
+        recording, "SELECT pid, MAX(CASE WHEN tid = pid THEN comm END) FROM thread GROUP BY pid ORDER BY pid"
     )
-    tree = b""
-    for pid, comm in leaders.fetchall():
+    for pid, comm in leaders:
         words = (
             recording.manifest.command if pid == root and recording.manifest.command else (comm or f"process {pid}",)
         )
-        tree += pb.message(1, pb.integer(1, pid) + pb.integer(2, 0) + b"".join(pb.text(3, word) for word in words))
-    tree += pb.message(1, pb.integer(1, UNRECORDED_PID) + pb.integer(2, 0) + pb.text(3, "not recorded"))
-    before = recording.query(
-        f"SELECT tid, pid, LEFT(name, 256) FROM thread WHERE {_BORN_BEFORE.format(start=start)}"
-    ).fetchall()
-    for tid, pid, name in [*before, *unrecorded_threads()]:
-        tree += pb.message(2, pb.integer(1, tid) + pb.name(2, name) + pb.integer(3, pid))
-    return tree
+        yield pb.message(1, pb.integer(1, pid) + pb.integer(2, 0) + b"".join(pb.text(3, word) for word in words))
+    yield pb.message(1, pb.integer(1, UNRECORDED_PID) + pb.integer(2, 0) + pb.text(3, "not recorded"))
+
+
+def _threads_before(recording: Recording) -> Iterator[bytes]:
+    start = recording.window_ns[0]
+    before = _rows(recording, f"SELECT tid, pid, LEFT(name, 256) FROM thread WHERE {_BORN_BEFORE.format(start=start)}")
+    for tid, pid, name in itertools.chain(before, unrecorded_threads()):
+        yield pb.message(2, pb.integer(1, tid) + pb.name(2, name) + pb.integer(3, pid))
+
+
+def _rows(recording: Recording, text: str) -> Iterator[tuple[Any, ...]]:
+    for batch in recording.batches(text, ROWS_AT_ONCE):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _lifes(recording: Recording) -> Iterator[bytes]:
     """Yield ftrace events for the threads' births and deaths: a tid may be used again, and these tell the lives apart."""
     start = recording.window_ns[0]
-    born = recording.query(
+    born = _rows(
+        recording,
         "SELECT start_ns, tid, pid, COALESCE(parent_tid, pid), LEFT(name, 256) FROM thread "
         f"WHERE NOT {_BORN_BEFORE.format(start=start)} "
-        "ORDER BY start_ns"
+        "ORDER BY start_ns",
     )
-    for ns, tid, pid, parent, name in born.fetchall():
+    for ns, tid, pid, parent, name in born:
         flags = _CLONE_THREAD if tid != pid else 0
         task = pb.integer(1, tid) + pb.name(2, name) + pb.integer(3, flags)
         yield pb.integer(1, ns) + pb.integer(2, parent) + pb.message(235, task)
     # The kernel frees a thread once it has been switched out for good, which is after its exit was noticed.
-    died = recording.query(
+    died = _rows(
+        recording,
         "SELECT GREATEST(t.end_ns, COALESCE(MAX(s.start_ns + s.running_ns), 0)) + 1, t.tid FROM thread t "
-        "LEFT JOIN slice s ON s.thread_id = t.thread_id WHERE t.end_ns IS NOT NULL GROUP BY t.thread_id, t.end_ns, t.tid"
+        "LEFT JOIN slice s ON s.thread_id = t.thread_id WHERE t.end_ns IS NOT NULL GROUP BY t.thread_id, t.end_ns, t.tid",
     )
-    for ns, tid in died.fetchall():
+    for ns, tid in died:
         yield pb.integer(1, ns) + pb.integer(2, 0) + pb.message(240, pb.integer(2, tid))
 
 
@@ -135,10 +152,11 @@ def _phases(recording: Recording) -> Iterator[bytes]:
     """Yield JVM phases: a track of the process for each kind, so that phases of different kinds may overlap."""
     if not recording.has("jvm_phase"):
         return
-    rows = recording.query(
+    rows = _rows(
+        recording,
         "SELECT pid, LEFT(kind, 256), start_ns, dur_ns, LEFT(COALESCE(cause, ''), 256) FROM jvm_phase "
-        "ORDER BY pid, kind, start_ns"
-    ).fetchall()
+        "ORDER BY pid, kind, start_ns",
+    )
     tracks: dict[tuple[int, str], int] = {}
     for pid, kind, start, dur, cause in rows:
         if (pid, kind) not in tracks:
@@ -163,7 +181,7 @@ def _counters(recording: Recording) -> Iterator[bytes]:
         f"SELECT bin_start_ns, {means} FROM activity GROUP BY bin_start_ns HAVING SUM(dur_ns) > 0 ORDER BY bin_start_ns"
     )
     last: list[float | None] = [None] * len(names)
-    for ns, *values in recording.query(text).fetchall():
+    for ns, *values in _rows(recording, text):
         for i, value in enumerate(values):
             if value != last[i]:  # a counter keeps its value until the next one
                 last[i] = value

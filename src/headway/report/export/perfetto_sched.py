@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from headway.store import Recording
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS, MOST_BATCH_ROWS, ROWS_OF_A_CPU = 1 << 16, 1 << 20, 32
+"""A batch has a bundle for each CPU: of thousands of CPUs a batch has more rows, so that a bundle has some of each."""
 # Above PID_MAX_LIMIT (2**22): never a thread of the machine.
 UNRECORDED_PID = (1 << 22) + 1
 UNKNOWN_WAKER, OUTSIDE_WAKER = UNRECORDED_PID + 1, UNRECORDED_PID + 2
@@ -68,7 +69,9 @@ def sched_bundles(recording: Recording) -> Iterator[bytes]:
 
 def _batches(recording: Recording, columns: str) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the columns of `slice` in the table's order, which is that of the running parts' ends."""
-    for batch in recording.batches(f"SELECT {columns} FROM slice", BATCH_ROWS):
+    (cpus,) = recording.query("SELECT count(DISTINCT cpu) FROM slice").fetchone() or (0,)
+    rows = min(max(BATCH_ROWS, ROWS_OF_A_CPU * cpus), MOST_BATCH_ROWS)
+    for batch in recording.batches(f"SELECT {columns} FROM slice", rows):
         yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
 
@@ -120,8 +123,9 @@ class _Writer:
         import numpy as np
 
         cpus = np.maximum(rows["cpu"], 0)
-        for cpu in np.unique(cpus):
-            of_cpu = np.flatnonzero(cpus == cpu)
+        order = np.argsort(cpus, kind="stable")
+        found, first = np.unique(cpus[order], return_index=True)
+        for cpu, of_cpu in zip(found, np.split(order, first[1:]), strict=True):
             part = {name: values[of_cpu] for name, values in rows.items()}
             ran = (part["running_ns"] > 0) & (part["cpu"] >= 0)
             ids = part["thread_id"][ran]
