@@ -30,6 +30,7 @@ AREAS = {
     "6": "Causal profiling",
     "7": "Machines of several memory nodes",
     "8": "Objects, memory, and predictions by whatif",
+    "9": "Predictions by whatif: what threads share",
 }
 
 

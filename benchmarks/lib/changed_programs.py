@@ -189,6 +189,10 @@ CASES: dict[str, Case] = {
     "HikariCP: faster queries": Case(
         _pool(10), _pool(4), ("--no-sleep", "ConnectionPool.pause=0.004"), SLEEPS, by_others=True
     ),
+    "HikariCP: a connection each": Case(
+        anywhere(real_programs.pool(2).words), anywhere(real_programs.pool(real_programs.POOL_THREADS).words),
+        ("--no-wait", FIRST_LOCK), LOCKS, by_others=True, cause=_LOCK,
+    ),
     "H2: shorter back-off": Case(
         _back_off("long"), _back_off("short"), ("--no-sleep", "Backoff.backOff=0.000006"), SLEEPS, by_others=True
     ),

@@ -99,7 +99,7 @@ ROWS: tuple[Message, ...] = (
         "{lock} in {path} is not known to be a lock that one thread has at a time, or virtual threads waited for it",
         "Who has a semaphore, a read lock or a place in a queue is not recorded, so it can't be decided anew who gets it next. "
         "Of locks that a library made itself, nothing says whether one thread has them at a time.",
-        "headway why {path}   (the most that could be gained there)",
+        "headway whatif {path} --no-wait '{lock}'   (as if there were enough for all)",
     ),
     Message(
         "HW832",
@@ -316,7 +316,8 @@ ROWS: tuple[Message, ...] = (
         "locks whose loss is not predicted",
         "{path}: for {time} in all threads waited for locks that are not among the changes shown: {places}",
         "Of semaphores, pools of connections, read locks and locks that a library made itself nothing says who has them, so it "
-        "can't be decided anew who gets them next. One of them may matter more than all that is shown.",
+        "can't be decided anew who gets them next; virtual threads are not in the replay. One of them may matter more than all "
+        "that is shown.",
         "headway why {path}   (the most that could be gained there)",
     ),
     Message(

@@ -1,4 +1,4 @@
-"""HW874 to HW892: pools and their tasks, queues, parallel stages, and lines of several locks, in changes (`headway whatif`)."""
+"""HW874 to HW892, HW900 to HW902: pools, queues, stages, lines of several locks, shared things, in changes (`headway whatif`)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ROWS: tuple[Message, ...] = (
         "{path} has no thread pool {pool}{there}",
         "A pool goes by what its threads are called without their numbers, or by the object at which they wait for a task. One "
         "whose threads never wait for a task is not seen as a pool.",
-        "headway threads {path}",
+        "headway threads {path}   (for connections or permits: headway whatif {path} --no-wait PLACE)",
     ),
     Message(
         "HW883",
@@ -154,5 +154,29 @@ ROWS: tuple[Message, ...] = (
         "A line stands for all that is waited for there. Who has a place in a pool, a permit or a read lock is not recorded, so "
         "it can't be decided anew who gets it next.",
         "headway why {path}   (the most that could be gained there)",
+    ),
+    Message(
+        "HW900",
+        "no waiting for a shared thing there",
+        "in {path} no thread waited at {place} for what several may have at once{there}",
+        "Such things are connections of a pool, permits of a semaphore, read locks, and locks that a library made itself. For a "
+        "lock that one thread has at a time there is --without-lock, for room in a queue --queue, for a free worker --pool.",
+        "headway why {path}   (what threads waited for, and where)",
+    ),
+    Message(
+        "HW901",
+        "virtual threads waited for a shared thing",
+        "in {path} virtual threads waited at {place}: what becomes of the run without that is not predicted",
+        "The replay has no virtual threads: while one waits its carrier runs others, and who would run when is not decided anew.",
+        "headway why {path}   (the most that could be gained there)",
+    ),
+    Message(
+        "HW902",
+        "as many as are enough",
+        "{path}: the prediction has nobody wait at {place}, where {threads} threads waited; one for each of them is enough where "
+        "each takes one at a time and nobody else needs any",
+        "How many there were is not recorded, nor who had one when, so it is not predicted what fewer would bring.",
+        "make the change, record again, and compare",
+        NOTE,
     ),
 )

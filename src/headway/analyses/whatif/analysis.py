@@ -34,7 +34,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headway.analyses.common.notices import recorded_notices
-from headway.analyses.whatif import lock_changes, pool_changes
+from headway.analyses.whatif import lock_changes, pool_changes, shared_waits
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.ranking import Candidates, with_further
@@ -79,6 +79,7 @@ def whatif(
         notices += notices_of(each, runs.alone(i), near)
     notices += _of_change(wanted, recording, beside)
     notices += lock_changes.unchanged_at(recording, wanted.locks, runs.locks[0])
+    notices += shared_waits.enough(recording, wanted.waits)
     if any(each.refused is not None for each in replays):
         return WhatIf(replays, (), tuple(notices))
     notices += [notice for each in replays for notice in starved(each)]
@@ -174,7 +175,11 @@ def _alone(
 ) -> list[Predicted]:
     found: list[Predicted] = []
     for i, replay in enumerate(replays):
-        its = change if i == 0 else replace(change, locks=(), sleeps=(), methods=(), pools=(), queues=(), balanced=())
+        its = (
+            change
+            if i == 0
+            else replace(change, locks=(), sleeps=(), methods=(), pools=(), queues=(), balanced=(), waits=())
+        )
         known = None if its.pools else accounts[i]  # tasks are threads that no recording has
         found += predict(runs.alone(i), [replay], its, together=False, accounts=known, is_explained=is_explained)
     return found

@@ -11,16 +11,16 @@ Wrong when it is not: then threads wait later, for less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headway.analyses.common.columns import distinct
-from headway.analyses.waits.classification.sites import lines_of, sites_of
-from headway.analyses.waits.object_places import object_places
+from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.tables import blocks
+from headway.analyses.whatif.named_waits import NamedWaits, named_waits
 from headway.analyses.whatif.waiting_steps import waiting_steps
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
@@ -46,21 +46,6 @@ MOST_UNKNOWN = 0.1
 """Part of the waiting for room of which no thread is known to have ended it: by polling, or in a ring of its own making."""
 
 
-@dataclass(frozen=True, eq=False)
-class FullQueues:
-    """The waits for room of a recording: `row` in LockData.blocks, `names` of each as users may write them."""
-
-    data: LockData
-    rows: Ints
-    names: tuple[tuple[str, ...], ...]
-
-    def called(self, text: str) -> Ints:
-        """Return the rows of the waits for room in what goes by a name."""
-        wanted = text.strip()
-        keep = [bool(wanted) and any(_goes_by(wanted, name) for name in names) for names in self.names]
-        return np.asarray(self.rows[np.array(keep, bool)], np.int64)
-
-
 def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tuple[QueueChange, ...]) -> Ints:
     """Return the steps whose waits a change ends, given the program's steps (RunSteps.program_steps).
 
@@ -76,7 +61,7 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
     return distinct(np.concatenate(found))
 
 
-def _others(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints], change: QueueChange) -> str:
+def _others(recording: Recording, queues: NamedWaits, steps: Mapping[str, Ints], change: QueueChange) -> str:
     """Return the queues that can be asked for instead, those that are called nearly alike first; none that would be refused."""
     every = dict.fromkeys(name for names in queues.names for name in names)
     if not every:
@@ -90,7 +75,7 @@ def _others(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints],
     )
 
 
-def _is_known(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints], change: QueueChange) -> bool:
+def _is_known(recording: Recording, queues: NamedWaits, steps: Mapping[str, Ints], change: QueueChange) -> bool:
     """Return whether the waits for room in a queue can be left out."""
     try:
         return bool(len(_steps_in(recording, queues.data, queues.called(change.queue), steps, change)))
@@ -98,23 +83,10 @@ def _is_known(recording: Recording, queues: FullQueues, steps: Mapping[str, Ints
         return False
 
 
-def _goes_by(wanted: str, name: str) -> bool:
-    return wanted in (name, name.rpartition("@")[2]) or name.endswith(f".{wanted}")
-
-
-def _full_queues(recording: Recording) -> FullQueues:
+def _full_queues(recording: Recording) -> NamedWaits:
+    """Return the waits for room of a recording."""
     data = blocks.load(recording, None)
-    sites = sites_of(data)
-    rows = np.flatnonzero(sites.rule == _FULL)
-    places = object_places(data, sites)
-    line = lines_of(data, sites.stack[rows][sites.stack[rows] >= 0])
-    names = {
-        blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
-        for blocker in set(data.blocks.blocker[rows].tolist())
-    }
-    pairs = zip(data.blocks.blocker[rows].tolist(), sites.stack[rows].tolist(), strict=True)
-    every = [tuple(dict.fromkeys((*filter(None, (line.get(stack),)), *names[blocker]))) for blocker, stack in pairs]
-    return FullQueues(data, rows, tuple(every))
+    return named_waits(data, np.flatnonzero(sites_of(data).rule == _FULL))
 
 
 def _steps_in(recording: Recording, data: LockData, rows: Ints, steps: Mapping[str, Ints], change: QueueChange) -> Ints:

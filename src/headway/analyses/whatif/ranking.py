@@ -1,11 +1,12 @@
 """Ranks the changes that may be worth making: predicts the wall time after each, alone and the best in pairs.
 
 Question   which change, or pair of changes, shortens the run most?
-Method     candidates are a lock less (the places that threads waited at longest), no collections, I/O twice as fast, twice the
-           cores, no sleep (the places of the longest sleeps), and a method that takes half of its CPU time (those in which most
-           samples are). Each is replayed once; those that shorten the run most get intervals and an account of what limits them
-           next, and so do pairs of the best of them, where the second one gains something.
-Bounded    MOST_LOCKS, MOST_SLEEPS and MOST_METHODS candidates of a kind; MOST_RANKED get intervals.
+Method     candidates are a lock less (the places that threads waited at longest), enough of what several threads may have at
+           once, as connections or permits (likewise), no collections, I/O twice as fast, twice the cores, no sleep (the places
+           of the longest sleeps, or the threads where places are not known), and a method that takes half of its CPU time (those
+           in which most samples are). Each is replayed once; those that shorten the run most get intervals and an account of
+           what limits them next, and so do pairs of the best of them, where the second one gains something.
+Bounded    MOST_LOCKS, MOST_SHARED, MOST_SLEEPS and MOST_METHODS candidates of a kind; MOST_RANKED get intervals.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.notices import recorded_notices
 from headway.analyses.common.units import duration
 from headway.analyses.waits.tables.blocks import has_locks
-from headway.analyses.whatif import lock_changes, methods, sleeps
+from headway.analyses.whatif import lock_changes, methods, shared_waits, sleeps
 from headway.analyses.whatif.predicted_run import PredictedRuns
 from headway.analyses.whatif.predictions import Runs, predict, unexplained
 from headway.analyses.whatif.step_changes import changed_steps
-from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WhatIf
+from headway.analyses.whatif.types import Change, Further, LockChange, MethodChange, SleepChange, WaitChange, WhatIf
 from headway.analyses.whatif.unchanged import LOCKS_TELL, loaded, notices_of, reordered, replayed, starved
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 MOST_LOCKS = 5
+MOST_SHARED = 3
 MOST_SLEEPS = 3
 MOST_METHODS = 3
 """Candidates of a kind that a ranking tries."""
@@ -98,7 +100,7 @@ class Candidates:
     @cached_property
     def singles(self) -> tuple[Change, ...]:
         """The single changes that are tried."""
-        return (*self._locks(), *self._others(), *self._sleeps(), *self._methods())
+        return (*self._locks(), *self._shared(), *self._others(), *self._sleeps(), *self._methods())
 
     def runs(self, change: Change) -> tuple[Runs, UnchangedRun]:
         """Return the runs that a change is made in, and their unchanged replay. Raises HeadwayError as `changed_steps`."""
@@ -110,7 +112,7 @@ class Candidates:
 
     def _changed_steps(self, change: Change) -> ChangedSteps | None:
         """Return the steps that a change alters; those of one change are found once, as many are tried."""
-        key = (change.sleeps, change.methods, change.queues, change.balanced)
+        key = (change.sleeps, change.methods, change.queues, change.balanced, change.waits)
         if key in self._changed:
             return self._changed[key]
         found = changed_steps(self.recording, self.run, change)
@@ -142,6 +144,7 @@ class Candidates:
             methods=(*one.methods, *other.methods),
             queues=(*one.queues, *other.queues),
             balanced=(*one.balanced, *other.balanced),
+            waits=(*one.waits, *other.waits),
         )
 
     def _is_same(self, one: Change, other: Change) -> bool:
@@ -154,7 +157,8 @@ class Candidates:
         is_without_gc = not other.has_gc and not one.has_gc
         is_asleep = {each.place.pattern for each in one.sleeps} & {each.place.pattern for each in other.sleeps}
         is_method = {each.method for each in one.methods} & {each.method for each in other.methods}
-        return is_faster_io or is_without_gc or bool(is_asleep) or bool(is_method)
+        is_waiting = {each.place for each in one.waits} & {each.place for each in other.waits}
+        return is_faster_io or is_without_gc or bool(is_asleep or is_method or is_waiting)
 
     def _locks(self) -> list[Change]:
         """Return the losses of the places that threads waited at longest."""
@@ -169,14 +173,21 @@ class Candidates:
         longest = sorted(by_place, key=lambda text: -by_place[text])[:MOST_LOCKS]
         return [Change(self.run.recorded_cores, locks=(LockChange(text, is_removed=True),)) for text in longest]
 
+    def _shared(self) -> list[Change]:
+        """Return enough of what threads waited for longest of those things that several may have at once."""
+        places = shared_waits.longest(self.recording, MOST_SHARED)
+        return [Change(self.run.recorded_cores, waits=(WaitChange(place),)) for place in places]
+
     def locks_left_out(self) -> list[Notice]:
         """Return the notice that threads waited long for locks whose holders are not recorded, if they did."""
         locks = self.decided.locks[0] if self.decided is not None else None
-        waited_ns = 0 if locks is None else sum(locks.others_ns.values())
+        tried = {wait.place for each in self.singles for wait in each.waits}
+        others_ns = {} if locks is None else {place: ns for place, ns in locks.others_ns.items() if place not in tried}
+        waited_ns = sum(others_ns.values())
         if locks is None or waited_ns <= LOCKS_TELL * self.run.wall_ns:
             return []
-        shown = list(locks.others_ns)[:_MOST_LEFT_OUT]
-        more = f" and {len(locks.others_ns) - len(shown)} more places" if len(locks.others_ns) > len(shown) else ""
+        shown = list(others_ns)[:_MOST_LEFT_OUT]
+        more = f" and {len(others_ns) - len(shown)} more places" if len(others_ns) > len(shown) else ""
         facts = {"time": duration(waited_ns), "places": f"{', '.join(shown)}{more}"}
         return [Notice.of("HW873", path=self.recording.path, **facts)]
 
@@ -190,11 +201,8 @@ class Candidates:
 
     def _sleeps(self) -> list[Change]:
         steps = interruptible(self.run.steps.program_steps)
-        places = sleeps.longest(self.recording, steps, MOST_SLEEPS)
-        return [
-            Change(self.run.recorded_cores, sleeps=(SleepChange(re.compile(f"^{re.escape(place)}$"), 0.0),))
-            for place in places
-        ]
+        patterns = sleeps.longest(self.recording, steps, MOST_SLEEPS)
+        return [Change(self.run.recorded_cores, sleeps=(SleepChange(re.compile(each), 0.0),)) for each in patterns]
 
     def _methods(self) -> list[Change]:
         found = methods.hottest(self.recording, MOST_METHODS)

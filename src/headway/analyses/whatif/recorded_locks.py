@@ -121,6 +121,15 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     )
 
 
+def decided_anew(data: LockData) -> Bools:
+    """Return by row of LockData.blockers whether it is a lock of which a replay decides anew who has it, or its Object.wait."""
+    rows = _exclusive(data)
+    found = np.zeros(len(data.blockers), bool)
+    found[rows] = True
+    found[list(_monitors_of_waits(data, rows))] = True
+    return found
+
+
 def _acquisitions(
     recording: Recording, data: LockData, number: Ints, number_with_waits: Ints
 ) -> _native.LockAcquisitions:

@@ -12,6 +12,7 @@ Wrong when the program looks for something in between: then it sleeps more often
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from headway.analyses.waits.classification.sites import lines_of, sites_of
 from headway.analyses.waits.tables import blocks
 from headway.analyses.waits.tables.blocks import has_locks, whole
 from headway.analyses.waits.tables.wait_stacks import line_of_frames
+from headway.analyses.whatif.types import NUMBER
 from headway.errors import HeadwayError
 from headway.model.near_names import nearest_first
 
@@ -44,6 +46,8 @@ SLACK_NS = 50_000
 """So late the kernel ends a sleep at most by its own, unless a program asks for another slack."""
 MOST_WITHOUT_PLACE = 0.1
 """Part of the time asleep whose place may be unknown."""
+WORTH_TRYING = 0.05
+"""Threads whose sleeps have no place sleep for more than this part of the run, all added up, to be tried without."""
 _MOST_NAMES = 5
 _NEAR_NS = 1_000_000
 """So long after a sleep a sample of it may be taken: the thread wakes up for it."""
@@ -128,20 +132,36 @@ def changed_sleeps(recording: Recording, steps: Mapping[str, Ints], changes: tup
 
 
 def longest(recording: Recording, steps: Mapping[str, Ints], count: int) -> list[str]:
-    """Return the places at which threads sleep longest, all added up; none where too many sleeps have no place.
+    """Return patterns of the places at which threads sleep longest, all added up.
 
-    Who waits there for work, or for a timer's time to come, and not in the middle of something, is left out.
+    Where too many sleeps have no place, they are patterns of the application's threads that sleep longest at unknown places,
+    those alike but for their numbers together. Who waits for work, or for a timer's time to come, and not in the middle of
+    something, is left out.
     """
-    if not recording.has("sample") and not has_locks(recording):
-        return []
     sleeps = _sleeps(recording, steps)
     total = int(sleeps.length_ns.sum())
     if int(sleeps.length_ns[sleeps.is_unknown].sum()) > MOST_WITHOUT_PLACE * total:
-        return []
+        return _longest_threads(recording, sleeps, count)
     sums, idle = _by_place(sleeps), _idle_places(recording)
     sums[[i for i, text in enumerate(sleeps.places) if text in idle]] = 0
     at = np.argsort(-sums, kind="stable")[:count].tolist()
-    return [sleeps.places[i] for i in at if sums[i] > 0 and sleeps.places[i] not in sleeps.virtual]
+    found = [sleeps.places[i] for i in at if sums[i] > 0 and sleeps.places[i] not in sleeps.virtual]
+    return [f"^{re.escape(place)}$" for place in found]
+
+
+def _longest_threads(recording: Recording, sleeps: Sleeps, count: int) -> list[str]:
+    """Return patterns of the threads that sleep longest at unknown places and have none of those that match a place."""
+    rows = recording.query("SELECT thread_id FROM thread WHERE kind = 'app'").fetchall()
+    application = {int(thread) for (thread,) in rows}
+    sums: dict[str, int] = {}
+    for thread, of in places_of(sleeps.thread):
+        name = sleeps.names.get(thread, "")
+        if thread in application and name:
+            pattern = f"^{re.sub('[0-9]+', lambda _: NUMBER, re.escape(name))}$"
+            sums[pattern] = sums.get(pattern, 0) + int(sleeps.length_ns[of][sleeps.is_unknown[of]].sum())
+    least_ns = WORTH_TRYING * recording.wall_ns
+    long = [each for each in sums if sums[each] > least_ns and not any(re.search(each, text) for text in sleeps.places)]
+    return sorted(long, key=lambda each: -sums[each])[:count]
 
 
 def _idle_places(recording: Recording) -> frozenset[str]:

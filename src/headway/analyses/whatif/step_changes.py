@@ -2,8 +2,9 @@
 
 Question   which steps of a run wait or compute otherwise after a change, and how far is that known?
 Method     whatif.sleeps says which sleeps are changed, whatif.methods what is computed in a method, whatif.queues who waited for
-           room, whatif.balanced which steps are parts of parallel stages. A replay gets what each
-           step is then (native/replay/step_changes.h): as likely, with the least that may be changed, or the most.
+           room, whatif.shared_waits who waited for a connection or permit, whatif.balanced which steps are parts of parallel
+           stages. A replay gets what each step is then (native/replay/step_changes.h): as likely, with the least that may be
+           changed, or the most.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct
-from headway.analyses.whatif import balanced, methods, queues, sleeps
+from headway.analyses.whatif import balanced, methods, queues, shared_waits, sleeps
 from headway.analyses.whatif.sleeps import SLACK_NS
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
@@ -100,8 +101,8 @@ def program_steps(run: RecordedRun) -> dict[str, Ints]:
 def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> ChangedSteps | None:
     """Find the sleeps and the computing of a run that a change alters; None where it alters neither.
 
-    Raises HeadwayError as `changed_sleeps`, `changed_methods`, `changed_queues` and `changed_stages`; HW886 (equal parts, and
-    other sleeps or methods).
+    Raises HeadwayError as `changed_sleeps`, `changed_methods`, `changed_queues`, `changed_stages` and `changed_waits`; HW886
+    (equal parts, and other sleeps or methods).
     """
     if not change.reaches_steps:
         return None
@@ -115,4 +116,5 @@ def changed_steps(recording: Recording, run: RecordedRun, change: Change) -> Cha
         methods.changed_methods(recording, steps, change.methods) if change.methods else None,
         queues.changed_queues(recording, steps, change.queues) if change.queues else None,
         balanced.changed_stages(recording, run.threads, steps, places) if places else None,
+        shared_waits.changed_waits(recording, steps, change.waits) if change.waits else None,
     )

@@ -36,6 +36,10 @@ class LockChange:
         return f"{self.lock} held for {100 * self.held_part:.6g}%"
 
 
+NUMBER = r"\d+"
+"""Stands in patterns for the numbers of threads that go by one name."""
+
+
 @dataclass(frozen=True, slots=True)
 class SleepChange:
     """A change of the sleeps whose place matches a pattern: the program asks for so many seconds instead."""
@@ -47,8 +51,8 @@ class SleepChange:
     def text(self) -> str:
         """Return the change for people."""
         pattern = self.place.pattern
-        place = re.sub(r"\\(.)", r"\1", pattern[1:-1])
-        is_one_place = pattern == f"^{re.escape(place)}$"
+        place = re.sub(r"\\(.)", r"\1", pattern[1:-1].replace(NUMBER, "*"))
+        is_one_place = pattern == f"^{re.escape(place).replace(re.escape('*'), NUMBER)}$"
         return f"{self.seconds:.6g} s asleep at {place if is_one_place else pattern}"
 
 
@@ -92,6 +96,18 @@ class QueueChange:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitChange:
+    """A change of what several threads may have at once, as connections or permits: nobody waits for one at a place."""
+
+    place: str
+
+    @property
+    def text(self) -> str:
+        """Return the change for people."""
+        return f"no waiting at {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
 class BalanceChange:
     """A change of the parallel stages that threads wait for at a place: all parts of a stage are equal."""
 
@@ -126,7 +142,7 @@ class Change:
 
     `cores`: on so many cores of the same kind, or logical CPUs with `smt`. `clock`: CPUs that compute so many times as fast.
     `io`: I/O so many times as fast. `has_gc`: False as if nothing had to be collected. `locks`, `sleeps`, `methods`, `pools`,
-    `queues`, `balanced`: of the first recording. `without`: causes of `headway why` some of whose waits take no time.
+    `queues`, `balanced`, `waits`: of the first recording. `without`: causes of `headway why` some of whose waits take no time.
     """
 
     cores: int
@@ -140,12 +156,13 @@ class Change:
     pools: tuple[PoolChange, ...] = ()
     queues: tuple[QueueChange, ...] = ()
     balanced: tuple[BalanceChange, ...] = ()
+    waits: tuple[WaitChange, ...] = ()
     without: tuple[str, ...] = ()
 
     @property
     def reaches_steps(self) -> bool:
         """Return whether single steps of the first recording are changed."""
-        return bool(self.sleeps or self.methods or self.queues or self.balanced)
+        return bool(self.sleeps or self.methods or self.queues or self.balanced or self.waits)
 
 
 @dataclass(frozen=True, slots=True)

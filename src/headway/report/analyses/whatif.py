@@ -30,11 +30,11 @@ class WhatIfAnalysis(BaseAnalysis):
     help = """Replay a recording as if something were different, and predict the wall time.
 
     Without options it tries changes, alone and the best of them in pairs, and ranks them by what they gain: no waiting for a
-    lock, no collections, faster I/O, twice the cores, no sleep, a faster method.
+    lock or a connection, no collections, faster I/O, twice the cores, no sleep, a faster method.
 
     The unchanged run is replayed first; if that differs from the run by more than 5 %, nothing is predicted. Predictions are
     for a machine that runs nothing else. Changes given together are made together; with --together those of locks,
-    sleeps, methods, pools, queues and stages are made in the first recording, all others in both."""
+    sleeps, methods, pools, queues, waits and stages are made in the first recording, all others in both."""
     examples = (
         "headway whatif app.headway",
         "headway whatif app.headway --cores 1,2,4,8",
@@ -44,6 +44,7 @@ class WhatIfAnalysis(BaseAnalysis):
         "headway whatif app.headway --faster com.acme.Parser.parse=50%",
         "headway whatif app.headway --pool pool-1=16",
         "headway whatif app.headway --queue com.acme.Reader.run:12=1000",
+        "headway whatif app.headway --no-wait com.acme.Store.borrow:20",
         "headway whatif app.headway --balanced com.acme.Frame.render:30",
         "headway whatif app.headway --cores 8 --smt 2=1.25",
         "headway whatif app.headway --no-gc --clock 0.8",
@@ -88,6 +89,7 @@ class WhatIfAnalysis(BaseAnalysis):
             PoolChange,
             QueueChange,
             SleepChange,
+            WaitChange,
         )
         from headway.store import open_recording
 
@@ -105,6 +107,7 @@ class WhatIfAnalysis(BaseAnalysis):
             pools=tuple(PoolChange(pool, workers) for pool, workers in options["pool"]),
             queues=tuple(QueueChange(queue, room) for queue, room in options["queue"]),
             balanced=tuple(BalanceChange(place) for place in options["balanced"]),
+            waits=tuple(WaitChange(place) for place in options["no_wait"]),
         )
         cores = options["cores"] or (recording.manifest.recorded_cores or 1,)
         explain = options["explain"]
@@ -216,6 +219,13 @@ def _of_the_program() -> tuple[click.Option, ...]:
             type=QueueType(),
             metavar="NAME=N",
             help="Room for N in the queue in which threads wait for room at NAME (line or object). Needs --locks recorded.",
+        ),
+        click.Option(
+            ["--no-wait"],
+            multiple=True,
+            metavar="PLACE",
+            help="Nobody waits at PLACE (a line) for a connection, a permit or what else several threads may have at once: "
+            "there are enough. Needs --locks recorded.",
         ),
         click.Option(
             ["--balanced"],

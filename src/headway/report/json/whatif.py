@@ -53,6 +53,7 @@ def change_json(change: Change) -> dict[str, Any]:
         "pools": [{"pool": pool.pool, "workers": pool.workers} for pool in change.pools],
         "queues": [{"queue": queue.queue, "room": queue.room} for queue in change.queues],
         "balanced": [{"place": each.place} for each in change.balanced],
+        "waits": [{"place": each.place} for each in change.waits],
         "smt": {"per_core": change.smt.per_core, "throughput": change.smt.throughput},
     }
 

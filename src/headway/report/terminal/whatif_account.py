@@ -59,6 +59,7 @@ def change_text(change: Change, recorded_cores: int, *, together: bool = False) 
         *[pool.text for pool in change.pools],
         *[replace(queue, queue=without_package(queue.queue)).text for queue in change.queues],
         *[replace(each, place=without_package(each.place)).text for each in change.balanced],
+        *[replace(each, place=without_package(each.place)).text for each in change.waits],
         *[replace(method, method=without_package(method.method)).text for method in change.methods],
     ]
     return ", ".join(parts)

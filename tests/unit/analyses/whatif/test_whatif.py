@@ -553,6 +553,7 @@ def test_another_change_is_asked_on_the_recorded_cores(run: Run, tmp_path: Path)
             "pools": [],
             "queues": [],
             "balanced": [],
+            "waits": [],
             "smt": {"per_core": 1, "throughput": 1.0},
         }
     ]

@@ -1,0 +1,55 @@
+"""Finds recorded waits by what users call the place or the object that was waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headway.analyses.waits.classification.sites import lines_of, sites_of
+from headway.analyses.waits.object_places import object_places
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headway.analyses.waits.tables.blocks import LockData
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedWaits:
+    """Some waits of a recording: `rows` in LockData.blocks; `names` of each as users may write them, first its line."""
+
+    data: LockData
+    rows: Ints
+    names: tuple[tuple[str, ...], ...]
+
+    def called(self, text: str) -> Ints:
+        """Return the rows of the waits that go by a name."""
+        wanted = text.strip()
+        keep = [bool(wanted) and any(goes_by(wanted, name) for name in names) for names in self.names]
+        return np.asarray(self.rows[np.array(keep, bool)], np.int64)
+
+
+def goes_by(wanted: str, name: str) -> bool:
+    """Return whether a user may call a line or an object so: by all of its name, without package, or by what is after its @."""
+    return wanted in (name, name.rpartition("@")[2]) or name.endswith(f".{wanted}")
+
+
+def named_waits(data: LockData, rows: Ints) -> NamedWaits:
+    """Return waits with their names: the line, that at which its object is waited for most, and the object.
+
+    `rows`: of the waits, in LockData.blocks.
+    """
+    sites = sites_of(data)
+    places = object_places(data, sites)
+    line = lines_of(data, sites.stack[rows][sites.stack[rows] >= 0])
+    names = {
+        blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
+        for blocker in set(data.blocks.blocker[rows].tolist())
+    }
+    pairs = zip(data.blocks.blocker[rows].tolist(), sites.stack[rows].tolist(), strict=True)
+    every = [tuple(dict.fromkeys((*filter(None, (line.get(stack),)), *names[blocker]))) for blocker, stack in pairs]
+    return NamedWaits(data, rows, tuple(every))
