@@ -5,7 +5,7 @@ Method     as many objects as memory is for keep a row of their own, those with 
            class and place (where their first waiter stood) share one: its sums are exact, and it is no object (no holders, no
            chains), as the agent's own sums of forgotten objects are none. Of such classes and places the MOST_SHARED with most
            waiting have a row each; what was waited for at all others has one for each class, or, where these are too many as
-           well, for each process and kind, without a place.
+           well, for each process and kind, or, where these are, for each kind, without a place (NO_PROCESS).
 Wrong when an object that was hardly waited for in all matters in a short window: there it has no row of its own either.
 """
 
@@ -41,7 +41,10 @@ _SAME = ("pid", "kind", "class_name", "first_stack_id")
 """What objects have in common that share a row."""
 _IS_OBJECT = "(identity_hash <> 0 AND class_name <> '')"
 MOST_SHARED = 16_384
-"""So many classes and places have a row each that objects share; so many classes those of the other places."""
+"""So many classes and places have a row each that objects share; so many classes those of the other places. More rows that are no
+objects than that, as the agent makes one for each class, share rows as well."""
+NO_PROCESS = -1
+"""As `pid`: of many processes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,8 @@ def read_blockers(recording: Recording) -> Blockers:
         return _blockers(recording, _own("true"), np.zeros(0, np.int32))
     # Of objects with equal times either all have a row or none: their number must not pass what memory is for.
     cut = _number(recording, f"SELECT thread_time_ns FROM blocker ORDER BY thread_time_ns DESC LIMIT 1 OFFSET {most}")
-    kept = f"(thread_time_ns > {cut} OR NOT {_IS_OBJECT})"
+    sums = _number(recording, f"SELECT count(*) FROM blocker WHERE NOT {_IS_OBJECT}")
+    kept = f"(thread_time_ns > {cut}{f' OR NOT {_IS_OBJECT}' if sums <= MOST_SHARED else ''})"
     others, of_places = _others(recording, kept)
     found = _blockers(recording, f"{_own(kept)} UNION ALL {_shared(others)}", _row_of(recording, kept, others))
     folded = int(found.objects[found.objects > 1].sum())
@@ -144,11 +148,19 @@ def _others(recording: Recording, kept: str) -> tuple[str, int]:
     dearest = f"SELECT {same} FROM ({groups}) ORDER BY waited_ns DESC, {same} LIMIT {MOST_SHARED}"
     alike = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in _SAME)
     rest = f"SELECT b.* FROM blocker b ANTI JOIN ({dearest}) g ON {alike} WHERE NOT {kept}"
-    classes = _number(recording, f"SELECT count(*) FROM (SELECT DISTINCT pid, kind, class_name FROM ({rest}))")
-    class_name = "class_name" if classes <= MOST_SHARED else f"'{MANY_CLASSES}'"
+    class_name, pid = (
+        name
+        if _number(recording, f"SELECT count(*) FROM (SELECT DISTINCT {alike} FROM ({rest}))") <= MOST_SHARED
+        else all_others
+        for name, alike, all_others in (
+            ("class_name", "pid, kind, class_name", f"'{MANY_CLASSES}'"),
+            ("pid", "pid, kind", str(NO_PROCESS)),
+        )
+    )
     return (
         f"SELECT b.*, false AS is_of_places FROM blocker b SEMI JOIN ({dearest}) g ON {alike} WHERE NOT {kept}"
-        f" UNION ALL SELECT * REPLACE ({class_name} AS class_name, NULL AS first_stack_id), true AS is_of_places FROM ({rest})"
+        f" UNION ALL SELECT * REPLACE ({pid} AS pid, {class_name} AS class_name, NULL AS first_stack_id), true AS is_of_places"
+        f" FROM ({rest})"
     ), many
 
 
