@@ -68,7 +68,7 @@ ROWS: tuple[Message, ...] = (
         "the findings could not be shown",
         "the findings of {path} could not be shown: {reason}",
         "The recording is complete, and the exit code is the program's.",
-        "headway report {path}",
+        "headway why {path}   (and for the page: headway report {path})",
     ),
     Message(
         "HW509",

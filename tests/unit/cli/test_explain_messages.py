@@ -24,7 +24,7 @@ def test_titles_and_reasons_are_plain_text(message_id: str) -> None:
 def test_in_the_next_command_a_files_name_is_one_word_of_a_shell() -> None:
     notice = Notice.of("HW508", path=Path("my runs/first.headway"), reason="it's gone")
     assert "my runs/first.headway" in notice.message
-    assert shlex.split(notice.remedy)[:3] == ["headway", "report", "my runs/first.headway"]
+    assert shlex.split(notice.remedy)[:3] == ["headway", "why", "my runs/first.headway"]
 
 
 def test_no_message_is_explained_with_a_format_in_it(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 Question   which locks does `--without-lock LOCK` mean, and who asks for what afterwards?
 Method     a name is an object's, as `headway locks` prints it, the hash after its @, or the line at which threads wait for it,
-           with or without package; a line stands for all locks that are waited for there.
+           with or without package; a line, or a method, stands for all locks that are waited for there.
 """
 
 from __future__ import annotations

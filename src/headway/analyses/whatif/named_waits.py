@@ -34,8 +34,12 @@ class NamedWaits:
 
 
 def goes_by(wanted: str, name: str) -> bool:
-    """Return whether a user may call a line or an object so: by all of its name, without package, or by what is after its @."""
-    return wanted in (name, name.rpartition("@")[2]) or name.endswith(f".{wanted}")
+    """Return whether a user may call a line or an object so.
+
+    That is by all of its name, by what is after its @, without package, and without the number of a line: by the method.
+    """
+    texts = [text for text in (name, name.rpartition(":")[0]) if text]
+    return any(wanted == text or text.endswith(f".{wanted}") for text in texts) or wanted == name.rpartition("@")[2]
 
 
 def named_waits(data: LockData, rows: Ints) -> NamedWaits:

@@ -23,6 +23,7 @@ from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.tables import blocks
 from headway.analyses.waits.tables.blocks import KINDS
 from headway.analyses.waits.wait_causes import CAUSE_OF_RULE
+from headway.analyses.whatif.named_waits import goes_by
 from headway.model.interruptible import interruptible
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class RecordedLocks:
         return len(self.name)
 
     def numbers(self, text: str) -> list[int]:
-        """Return the locks that go by a name, its end after @, or a place, with or without its package."""
+        """Return the locks that go by a name, its end after @, or a place, with or without its package and line."""
         pairs = zip(self.name, self.place, strict=True)
         return [i for i, (name, place) in enumerate(pairs) if _goes_by(text.strip(), name, place)]
 
@@ -181,8 +182,8 @@ def _others_ns(
 
 
 def _goes_by(wanted: str, name: str, place: str) -> bool:
-    """Return whether a user may call a lock so: by its name, the end of it after @, or its place, with or without package."""
-    return bool(wanted) and (wanted in (name, name.rpartition("@")[2], place) or place.endswith(f".{wanted}"))
+    """Return whether a user may call a lock so: by its name or its place."""
+    return bool(wanted) and (goes_by(wanted, name) or goes_by(wanted, place))
 
 
 def _policy(class_name: str) -> str | None:

@@ -60,7 +60,7 @@ def wall_ns(of: Recording, *places: str, cores: int = 2) -> int:
     return found.predicted[0].wall_ns
 
 
-@pytest.mark.parametrize("name", [PLACE, "Store.borrow:3", NAME, "1000"])
+@pytest.mark.parametrize("name", [PLACE, "Store.borrow:3", "Store.borrow", "com.acme.Store.borrow", NAME, "1000"])
 def test_with_enough_permits_each_thread_takes_what_it_computes(of: Recording, name: str) -> None:
     assert wall_ns(of, name) == 440
     assert wall_ns(of, name, cores=1) == 840
@@ -94,7 +94,7 @@ def test_of_a_lock_that_no_thread_is_known_to_have_alone_the_way_to_ask_is_said(
     assert wall_ns(of, PLACE) == 440
 
 
-@pytest.mark.parametrize("name", ["Store.borow:3", "", "borrow"])
+@pytest.mark.parametrize("name", ["Store.borow:3", "", "tore.borrow", "Store.borrow:4"])
 def test_where_nobody_waited_for_such_a_thing_the_places_where_threads_did_are_listed(of: Recording, name: str) -> None:
     with pytest.raises(HeadwayError, match=f"HW900.*they did at: {PLACE}, {NAME}"):
         wall_ns(of, name)
