@@ -3,8 +3,8 @@ import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
 
 /**
- * A Java agent that never comes back from looking at a class that is retransformed, like one that waits for a lock. Its option is how
- * names of such classes begin; without one headway's own are meant.
+ * A Java agent that never comes back from looking at a class that is retransformed, like one that waits for a lock. Its option is
+ * how names of such classes begin; without one headway's own are meant.
  */
 public class HoldingTransformer {
   public static void premain(String arguments, Instrumentation instrumentation) {

@@ -119,12 +119,14 @@ def _classes_with(shares: Shares, part: float, parallelism: str | None) -> set[s
 
 
 def _what_would_tell(shares: Shares, uncounted: Uncounted, parallelism: str | None) -> str:
-    """Return how many more samples would determine a class, if they are as these; or that none would."""
+    """Return how many more samples would determine a class, if they are as these; or whether more may, or none would."""
     times = 2
     while times <= MOST_TIMES:
         if len(_classes_with(shares, uncounted.most_accesses_with(times), parallelism)) == 1:
             return f"{times} times as many samples would tell: give the program {times} times as much to do ({_REMEDY})"
         times *= 2
+    if len(_classes_with(shares, uncounted.least_accesses, parallelism)) == 1:
+        return f"a longer recording may tell: so few samples do not show how little that code does ({_REMEDY})"
     return "no longer recording would tell: headway does not count that code"
 
 

@@ -3,9 +3,10 @@
 Question   may the class of data dependencies of the counted accesses be another one than that of all accesses?
 Method     CPU samples of the threads that have more than 4 % of the counted accesses: how many have, as the innermost Java
            method, one of a class that counts nothing (the JDK's own code, classes out of scope). Samples in the code that counts
-           are left out, and those in the JVM, in native code (which no published figure counts), in mathematics, which access
-           no object, and in the loading of classes, which published iterations have behind them. What uncounted code may share
-           is then tried in full: all of it reads, or writes, of what others wrote, or nothing.
+           are left out, and those in the JVM, in native code (which no published figure counts), in mathematics and other methods
+           that access no object (`code_without_accesses`), and in the loading of classes, which published iterations have behind
+           them. What uncounted code may share is then tried in full: all of it reads, or writes, of what others wrote, or
+           nothing.
 Assumes    counted code is up to SLOWED times as slow as it is otherwise, beside what the counting itself takes: so much more of
            the accesses may be uncounted than of the samples. Samples fall evenly; their share has a 95 % interval.
 Checked    tests/unit/analyses/numa/test_numa_sharing.py.
@@ -18,6 +19,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from headway.analyses.common.uncertainty import interval_of_share
+from headway.analyses.numa.code_without_accesses import accesses_nothing
 from headway.analyses.scheduling.thread_work import WORKER_SHARE
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ COPYING = (
     "jdk.internal.misc.Unsafe",
     "sun.misc.Unsafe",
 )
-"""Their native methods copy or access objects for Java code."""
+"""Their native methods copy or access objects for Java code, but for those that access nothing (`code_without_accesses`)."""
 MOST_LOADING = 0.1
 """Of the samples: loading and linking classes is done once, and no part of published iterations, unless it is more than that."""
 MOST_TIMES = 64
@@ -64,10 +66,12 @@ _SAMPLES = f"""
       SELECT stack_id, any_value(samples) AS samples, arg_min(kind, depth) AS innermost_kind,
         arg_min(class_name, depth) AS library, arg_min(method, depth) AS method,
         arg_min(class_name, depth) FILTER (kind IN ('java', 'interpreted', 'inlined', 'c1')) AS class_name,
+        arg_min(method, depth) FILTER (kind IN ('java', 'interpreted', 'inlined', 'c1')) AS java_method,
         bool_or(class_name LIKE 'java.lang.HeadwayCount%') AS counts,
         bool_or((class_name = 'java.lang.ClassLoader' AND method = 'loadClass')
           OR class_name = 'java.lang.invoke.MethodHandleNatives') AS loads FROM framed GROUP BY stack_id)
-    SELECT class_name, innermost_kind = 'native' AND (library <> '' OR method LIKE '/%') AS is_native, loads, sum(samples)
+    SELECT class_name, java_method, innermost_kind = 'native' AND (library <> '' OR method LIKE '/%') AS is_native, loads,
+      sum(samples)
     FROM innermost WHERE NOT counts AND class_name IS NOT NULL AND innermost_kind NOT IN ('jvm', 'kernel') GROUP BY ALL"""
 
 
@@ -91,7 +95,18 @@ class Uncounted:
     def most_accesses_with(self, times: int) -> float:
         """Return what `most_accesses` were with so many times as many samples, of the same share."""
         _, most = interval_of_share(times * self.outside, times * self.samples)
-        return SLOWED * most / (1 + (SLOWED - 1) * most)
+        return _accesses_of(most)
+
+    @property
+    def least_accesses(self) -> float:
+        """Return what `most_accesses` were with samples without end, if the share of them is the least that these allow."""
+        least, _ = interval_of_share(self.outside, self.samples)
+        return _accesses_of(least)
+
+
+def _accesses_of(share: float) -> float:
+    """Return the most of all accesses that code may make which has a share of the time."""
+    return SLOWED * share / (1 + (SLOWED - 1) * share)
 
 
 def most_uncounted(recording: Recording, pid: int) -> Uncounted | None:
@@ -103,8 +118,12 @@ def most_uncounted(recording: Recording, pid: int) -> Uncounted | None:
     scope = [str(each) for each in (recording.manifest.extra.get("objects") or {}).get("scope") or ()]
     all_count = _all_in_scope_count(recording.manifest.extra.get("accesses") or {}, pid)
     inside = outside = loading = 0
-    for class_name, is_native, loads, samples in recording.query(_SAMPLES, (pid,)).fetchall():
-        if class_name in MATHEMATICS or (is_native and class_name not in COPYING):
+    for class_name, method, is_native, loads, samples in recording.query(_SAMPLES, (pid,)).fetchall():
+        if (
+            class_name in MATHEMATICS
+            or accesses_nothing(class_name, method)
+            or (is_native and class_name not in COPYING)
+        ):
             continue
         if class_name in counted or (all_count and is_in_scope(class_name, scope)):
             inside += int(samples)

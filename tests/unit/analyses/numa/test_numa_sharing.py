@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,13 +18,14 @@ from support.builders.recording_builder import ONE_THREAD
 KINDS = ("tuple_reads", "tuple_writes", "array_reads", "array_writes")
 Sums = tuple[int, int, int, int]
 Samples = tuple[tuple[str, int], ...]
-"""Class and kind of the innermost frame, as `Order/java`, above one of `Order`, and how many samples are there."""
+"""Class, method (`run` where it has none) and kind of the innermost frame, as `Order/java` or `Order::pay/java`, above one of
+`Order`, and how many samples are there."""
 NO_JDK: Samples = (("Order/java", 20_000),)
 
 
 def recorded(
     path: Path, counts: Sums, local: Sums, shared: Sums, *, pid: int = 1, jvms: Sequence[object] = (),
-    samples: Samples = NO_JDK,
+    samples: Samples = NO_JDK, more: Mapping[str, dict[str, list[object]]] | None = None,
 ) -> Recording:  # fmt: skip
     """Write a recording of one row of accesses, and one of another process that would change every class."""
     keys = {"pid": [pid, 9], "thread_id": [0, None], "java_id": [1, -2], "class_name": ["Order", "Order"]}
@@ -36,7 +37,7 @@ def recorded(
         for kind, count in zip(KINDS, sums, strict=True)
     }
     tables = {"thread": {**ONE_THREAD, "from_snapshot": [False]}, "access": access, "access_writer": owned}
-    tables |= sampled(samples) if samples else {}
+    tables |= {**(sampled(samples) if samples else {}), **(more or {})}
     facts = {"window": {"start_ns": 0, "end_ns": 1_000_000}, "mode": "agent", "accesses": {"jvms": list(jvms)}}
     return open_recording(write_recording(path, facts, {name: pa.table(rows) for name, rows in tables.items()}))
 
@@ -44,12 +45,13 @@ def recorded(
 def sampled(samples: Samples) -> dict[str, dict[str, list[object]]]:
     """Return the tables of CPU samples of thread 0, each of a stack of two frames, and of one that accesses nothing."""
     frames = [("Order", "java"), *((of.split("/")[0], of.split("/")[1]) for of, _ in samples)]
+    named = [name.partition("::")[::2] for name, _ in frames]
     stacks = [stack for stack, (_, count) in enumerate(samples) for _ in range(count)]
     return {
         "frame": {
             "frame_id": [*range(len(frames))],
-            "class_name": [name for name, _ in frames],
-            "method": ["run"] * len(frames),
+            "class_name": [name for name, _ in named],
+            "method": [method or "run" for _, method in named],
             "line": [None] * len(frames),
             "kind": [kind for _, kind in frames],
         },
@@ -198,6 +200,9 @@ def test_threads_that_took_turns_may_share_more_of_what_they_write_by_turns(tmp_
     ("beside", "expected"),
     [
         ((("java.lang.Math/java", 5_000),), "read-only"),  # accesses no object
+        ((("java.lang.Long::bitCount/inlined", 5_000),), "read-only"),
+        ((("java.lang.Thread::onSpinWait/java", 5_000),), "read-only"),
+        ((("java.lang.Long::longValue/inlined", 5_000),), None),
         ((("com.acme.Rules/java", 5_000),), "read-only"),  # in scope, and has no access
         ((("kotlin.text.Regex/java", 5_000),), None),
         ((("com.acme.Rules$$Lambda$3.0x7f/java", 5_000),), None),
@@ -211,6 +216,41 @@ def test_what_has_no_count_is_uncounted_only_where_it_may_access_objects(
     path = tmp_path / "a.headway"
     recording = recorded(path, counts, local, shared, samples=(*NO_JDK, *beside), jvms=[{"pid": 1, **nothing}])
     assert recorded_dependencies(recording, 1, None).answer == expected
+
+
+@pytest.mark.parametrize(
+    ("native", "expected"),
+    [
+        ("jdk.internal.misc.Unsafe::park", "read-only"),
+        ("java.lang.System::nanoTime", "read-only"),
+        ("java.io.RandomAccessFile::readBytes", "read-only"),  # native code that copies nothing for Java code
+        ("java.lang.System::arraycopy", None),
+        ("jdk.internal.misc.Unsafe::copyMemory", None),
+        ("java.lang.Object::clone", None),
+    ],
+)
+def test_native_methods_that_copy_are_uncounted_and_those_that_park_access_nothing(
+    native: str, expected: str | None, tmp_path: Path
+) -> None:
+    """As such samples are: native code of a library, called by a frame of the method that is native."""
+    counts, local, shared = (500, 100, 300, 100), (300, 100, 200, 100), (200, 0, 100, 0)
+    path = tmp_path / "a.headway"
+    tables = sampled((*NO_JDK, (f"{native}/java", 5_000)))
+    tables["frame"] |= {
+        "frame_id": [0, 1, 2, 3],
+        "class_name": [*tables["frame"]["class_name"], "libc.so.6"],
+        "method": [*tables["frame"]["method"], "wait"],
+        "line": [None] * 4,
+        "kind": [*tables["frame"]["kind"], "native"],
+    }
+    tables["stack"] |= {
+        "stack_id": [0, 0, 1, 1, 1],
+        "depth": [0, 1, 0, 1, 2],
+        "frame_id": [1, 0, 3, 2, 0],
+        "is_cut": [False] * 5,
+    }
+    found = recorded_dependencies(recorded(path, counts, local, shared, samples=(), more=tables), 1, None)
+    assert found.answer == expected
 
 
 def test_where_classes_were_left_out_those_without_counts_are_uncounted(tmp_path: Path) -> None:
@@ -230,6 +270,25 @@ def test_the_samples_that_are_missing_are_named_and_so_many_determine_the_class(
     assert "4 times as many samples would tell: give the program 4 times as much to do (headway record" in reason
     found = recorded_dependencies(recorded(tmp_path / "many.headway", counts, local, shared, samples=many), 1, None)
     assert found.answer == "data-parallel"
+
+
+@pytest.mark.parametrize(
+    ("outside", "samples", "said"),
+    [
+        (1, 546, "a longer recording may tell"),  # the share may be a thirtieth of it
+        (160, 4_000, "no longer recording would tell"),  # a twenty-fifth, whatever comes
+    ],
+)
+def test_one_sample_by_chance_is_no_reason_to_call_a_longer_recording_useless(
+    outside: int, samples: int, said: str, tmp_path: Path
+) -> None:
+    """Of half of the accesses being shared reads, three quarters of a percent of shared writes make another class."""
+    counts, local, shared = (500, 100, 300, 100), (200, 100, 90, 100), (300, 0, 210, 0)
+    few = (("Order/java", samples - outside), ("java.util.HashMap/java", outside))
+    (reason,) = recorded_dependencies(
+        recorded(tmp_path / "a.headway", counts, local, shared, samples=few), 1, None
+    ).undetermined
+    assert said in reason
 
 
 def test_names_in_scope_are_those_that_the_agent_counts() -> None:
