@@ -127,13 +127,9 @@ class CodeFinder:
     def _in_sleep(self) -> str:
         return in_sleep(self.recording)
 
-    @cached_property
-    def _knows_calls(self) -> bool:
-        return "blocked_in" in column_names(self.recording, "slice")
-
     def _in_calls(self, threads: Sequence[int], calls: str) -> tuple[Ints, Ints, Ints]:
         none = np.zeros(0, dtype=np.int64)
-        if not threads or not self.recording.has("slice") or not self._knows_calls:
+        if not threads or not self.recording.has("slice"):
             return none, none, none
         found = self.recording.query(
             "SELECT CAST(s.thread_id AS BIGINT) AS thread, s.start_ns - COALESCE(s.runnable_ns, 0) AS woken, s.blocked_ns,"
@@ -147,14 +143,6 @@ class CodeFinder:
         goes_on = sampled & (start[1:] - end[:-1] <= _NEAR_NS) & (thread[1:] == thread[:-1])
         first, last = np.append(True, ~goes_on)[: len(start)], np.append(~goes_on, True)[: len(end)]
         return thread[first], start[first], end[last]
-
-
-def column_names(recording: Recording, table: str) -> set[str]:
-    """Return the columns that a table has in this recording."""
-    found = recording.query(f"SELECT * FROM {table} LIMIT 0")
-    names = {column[0] for column in found.description or ()}
-    found.fetchall()
-    return names
 
 
 def _inside(time: Ints, start: Ints, end: Ints) -> Ints:

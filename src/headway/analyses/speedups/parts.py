@@ -117,9 +117,10 @@ class RegionPart:
 
     def time(self, without: Collection[str] = ()) -> Number:
         """Return the part's wall time in ns without some limits."""
-        waits = sum(
-            (value_or_zero(time) for limit, time in self.waits.items() if limit not in without), start=self.work * 0
-        )
+        waits = self.work * 0
+        for limit, time in self.waits.items():
+            if time is not None and limit not in without:
+                waits += time
         balance = self.unhindered_balance if "scheduling" in without else self.balance
         thread_time = self.work + waits
         if "waiting" not in without:

@@ -17,7 +17,6 @@ import numpy as np
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.lost_cores.account.io_wakers import io_waits
-from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.tables.blocks import has_all_waits
 from headway.errors import HeadwayError
 from headway.model.interruptible import interruptible
@@ -183,8 +182,6 @@ def _collections(recording: Recording, threads: PathThreadTable) -> list[tuple[i
 
 def _naps_ns(recording: Recording, threads: PathThreadTable) -> int:
     """Return how long the thread that stops a JVM's threads napped (nanosleep) until they had stopped; the most of a JVM."""
-    if "blocked_in" not in column_names(recording, "slice"):
-        return 0
     vm = [i for i, kind in enumerate(threads.kinds) if _stops_threads(kind, threads.names[i])]
     rows = recording.query(
         "SELECT SUM(blocked_ns)::BIGINT FROM slice WHERE blocked_in = 3 AND blocked_ns > 0"

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.causes import CAUSES, FEW, IDLE
-from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.classification.periodic_threads import in_pool, unneeded_loops
 from headway.analyses.waits.classification.roles import (
     ACCEPTOR,
@@ -203,7 +202,7 @@ def _waits_at(recording: Recording, stacks: Collection[tuple[int, str]]) -> dict
 
 def idle_pieces(recording: Recording, waits: Waits, window: tuple[int, int]) -> IdlePieces:
     """Return the idle times in a window that no wait of `waits` covers, per thread disjoint and in order."""
-    if not recording.has("slice") or "blocked_in" not in column_names(recording, "slice"):
+    if not recording.has("slice"):
         return _NOTHING
     parts = [_of_standing(recording, waits, window), _of_parents(recording, window)]
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in IdlePieces.__dataclass_fields__)

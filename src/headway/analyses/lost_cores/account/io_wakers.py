@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.lost_cores.code import column_names
 from headway.analyses.waits.tables.blocks import whole
 from headway.analyses.waits.threads.process_exit import woken_to_die
 from headway.analyses.waits.threads.thread_states import Scale
@@ -47,7 +46,7 @@ def io_waits(
 
     They are those of the program's threads, and over within a span; none where there are more than `most` waits for I/O.
     """
-    if not recording.has("slice") or "blocked_in" not in column_names(recording, "slice"):
+    if not recording.has("slice"):
         return _NONE, _NONE, _NONE, _NONE
     woken = f"{woken_ns('s.')} - {recording.window_ns[0]}"
     of_program = f"{_TALKS} AND {woken} > {span[0]} AND {woken} <= {span[1]} AND s.thread_id IN {_AMONG}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from headway.analyses.common.causes import IO, SLEEP
 from headway.analyses.common.intervals import Spans
-from headway.analyses.lost_cores.code import IN_IO, column_names, in_sleep
+from headway.analyses.lost_cores.code import IN_IO, in_sleep
 from headway.analyses.waits.tables.blocks import whole
 from headway.store.sql import woken_ns
 
@@ -110,8 +110,6 @@ class KernelTimes:
     def _read_calls(self, threads: set[int]) -> None:
         self._read |= threads
         if not threads or not self.recording.has("slice"):
-            return
-        if "blocked_in" not in column_names(self.recording, "slice"):
             return
         woken = f"{woken_ns('s.')} - {self.recording.window_ns[0]}"
         asleep = self._in_sleep

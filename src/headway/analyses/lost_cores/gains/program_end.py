@@ -22,7 +22,7 @@ from headway.analyses.common.columns import numbered_pairs
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.stopped import SIGNAL_HANDLER, stop_of_program
 from headway.analyses.critical_path.walk import Walk, no_waits
-from headway.analyses.lost_cores.code import IN_IO, column_names
+from headway.analyses.lost_cores.code import IN_IO
 from headway.model.kinds import PROGRAM
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _talks(recording: Recording, threads: PathThreadTable, outside: int) -> tupl
 
     Threads that are not on record count as outside: nothing tells what they are.
     """
-    if not recording.has("slice") or "blocked_in" not in column_names(recording, "slice"):
+    if not recording.has("slice"):
         return None
     has_calls = recording.query("SELECT BOOL_OR(blocked_in > 0) FROM slice").fetchone()
     if has_calls is None or not has_calls[0]:
