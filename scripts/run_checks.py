@@ -139,6 +139,12 @@ CHECKS = (
     pooled("maven", "make java bench-programs real-programs", 1200),
     pooled("changelog", f"{BIN}/towncrier build --draft --version 0 >build/changelog.md", 60),
     pooled("docs", f"{BIN}/mkdocs build --strict -d build/site", 300),
+    # It also leaves each file of tests compiled: six processes that begin at once would compile all of them six times.
+    pooled(
+        "collection",
+        f"{BIN}/pytest tests --collect-only -q >build/collected.txt || {{ tail -n 60 build/collected.txt; exit 1; }}",
+        300,
+    ),
     # It looks at what native-build compiles, as CMake has set it up by then.
     pooled(
         "clang-tidy",

@@ -1,9 +1,10 @@
 """What all tests share: the profile of hypothesis, so that a machine that stands still for a moment fails no example anywhere,
-and files that need not survive a power cut.
+files that need not survive a power cut, and checks that are done once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from headway.cli.main import invoke
+from headway.store.reader import Recording
 from support.drivers import hypothesis_profile as hypothesis_profile
 
 Run = Callable[..., tuple[int, str, str]]
@@ -35,6 +37,45 @@ def unflushed_files() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _file: None)
+        yield
+
+
+class _Checks:
+    """Whether the values of files that have been checked are checked again, as in the folders that ask what these checks do."""
+
+    folders = ("security", "store")
+    are_repeated = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say whether this test has every check repeated; called before its fixtures are made, those of its file included."""
+    _Checks.are_repeated = item.path.parent.name in _Checks.folders
+
+
+@pytest.fixture(scope="session", autouse=True)
+def values_checked_once() -> Iterator[None]:
+    """Let values be checked once where the same bytes are found as a table of recordings with the same window and rows.
+
+    Tests make many recordings that differ in one table of a dozen, and an answer from one spends a third of its time on checks.
+    """
+    check, passed = Recording._check_values, set()
+
+    def check_once(recording: Recording, path: Path, table: str, rows: int) -> None:
+        if _Checks.are_repeated:
+            check(recording, path, table, rows)
+            return
+        manifest = recording.manifest
+        with recording.file(table).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+        tables = tuple(sorted((name, info.rows) for name, info in manifest.tables.items()))
+        key = (digest, table, rows, manifest.window, tables)
+        if key not in passed:
+            check(recording, path, table, rows)
+            passed.add(key)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recording, "_check_values", check_once)
         yield
 
 
