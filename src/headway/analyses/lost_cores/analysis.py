@@ -59,7 +59,7 @@ def why(
 
     cores: account for so many instead of those that the program could use. window: (from, to) in ns from the recording's
     start, None for all of it. phase: number of one of the window's phases, which is then the window. gains: what predicts the
-    gain without losses, of all of a recording on the cores that it had; None: it is estimated.
+    gain without losses; None: it is estimated.
 
     Raises HeadwayError HW401 (window empty or outside), HW402 (no span), HW487 (more cores were used), HW488 (no such phase),
     and for a recording without thread states HW400 or HW450 where not even sums are known.
@@ -74,7 +74,10 @@ def why(
     if phase is not None:
         stretches = (_chosen(recording, stretches, phase),)
         active = activities.load(recording, (stretches[0].start_ns, stretches[0].end_ns))
-    asked = gains if (cores, window, phase) == (None, None, None) else None
+    asked = gains
+    if gains is not None and (cores, window, phase) != (None, None, None):
+        part = None if window is None and phase is None else (active.start_ns, active.end_ns)
+        asked = gains.of_part(part, cores)
     return _answer(recording, active, number, stretches, phase or 1, () if quota is None else (quota,), asked)
 
 

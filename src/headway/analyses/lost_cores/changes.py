@@ -65,6 +65,9 @@ class Gain:
 class Gains(Protocol):
     """Predicts what a program gains without losses."""
 
+    def of_part(self, window: tuple[int, int] | None, cores: int | None) -> Gains:
+        """Return what predicts gains in a window (ns from the recording's start, None: all), or on other cores (None: its)."""
+
     def without(self, losses: Sequence[AvoidedLoss]) -> list[Gain | None]:
         """Return the gain without each of some losses, the most important one first; None where it can't be predicted."""
 

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 _MOST_NAMES = 5
 
 
-def locks_of(recording: Recording) -> RecordedLocks:
-    """Load a recording's locks. Raises HeadwayError HW430 (recorded without locks), HW833 (waits are missing)."""
-    found = recorded_locks(recording)
+def locks_of(recording: Recording, window: tuple[int, int] | None = None) -> RecordedLocks:
+    """Load a recording's locks, as they were got in a window (ns from its start, None: all).
+
+    Raises HeadwayError HW430 (recorded without locks), HW833 (waits are missing).
+    """
+    found = recorded_locks(recording, window)
     if not found.is_whole or not has_all_waits(recording):
         raise HeadwayError("HW833", path=recording.path)
     return found

@@ -5,7 +5,8 @@ Method     each loss is a change, predicted by the replay of `headway whatif`, w
            --without-lock, a queue has room as by --queue, parts are equal as by --balanced. Sleeps, I/O, conditions and locks
            that several threads may have at once are waits that take no time. Where the order of locks can't be decided anew,
            the waits for a lock are left out, and all others get theirs in the recorded order.
-           The speedup is that of `headway whatif`: of a machine that runs nothing else.
+           The speedup is that of `headway whatif`: of a machine that runs nothing else. Of a window it is that of the thread
+           which the program's critical path is on at its end; of other cores that of the run there, with the loss and without.
 Bounded    by MOST_SLICES slices, or waits, in all replays; nothing is asked of a run that takes more for one loss. The replay has
            no virtual threads, and no end of a program that would have gone on, also of one that was told to end (by a signal of
            somebody outside, or since a time was over): of these nothing is predicted.
@@ -13,8 +14,11 @@ Bounded    by MOST_SLICES slices, or waits, in all replays; nothing is asked of 
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from headway.analyses.common import causes
 from headway.analyses.critical_path.stopped import stop_of_program
@@ -30,9 +34,13 @@ from headway.errors import HeadwayError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from headway.analyses.lost_cores.changes import AvoidedLoss
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
+
+    Ints = NDArray[np.int64]
 
 MOST_SLICES = 6_000_000
 """Slices of a run, or waits of which the JVM told if these are more, times its replays: some two seconds."""
@@ -46,9 +54,15 @@ _NAMED = {causes.FULL, causes.IMBALANCE}
 class PredictedGains:
     """Predicts the gains of one recording; nothing is loaded until a loss is asked about."""
 
-    def __init__(self, recording: Recording) -> None:
-        """Take the recording."""
+    def __init__(self, recording: Recording, window: tuple[int, int] | None = None, cores: int | None = None) -> None:
+        """Take the recording, a window (ns from its start) and the cores if they are others than those that it had."""
         self._recording = recording
+        self._window = window
+        self._cores = cores
+
+    def of_part(self, window: tuple[int, int] | None, cores: int | None) -> PredictedGains:
+        """Return what predicts the gains of a part of the recording, or of other cores."""
+        return PredictedGains(self._recording, window, cores)
 
     def without(self, losses: Sequence[AvoidedLoss]) -> list[Gain | None]:
         """Return what would be gained without each of some losses, the most important one first; None where nothing is asked."""
@@ -68,12 +82,12 @@ class PredictedGains:
     def _candidates(self) -> Candidates | None:
         """The run and its unchanged replays; None where it can't be replayed, or has no end of its own."""
         try:
-            run = loaded(self._recording)
+            run = loaded(self._recording, self._window)
         except HeadwayError:
             return None
         if run.last < 0 or stop_of_program(self._recording, run.threads) is not None:
             return None
-        return Candidates(self._recording, run)
+        return Candidates(self._recording, run, self._window)
 
     def _gain(self, loss: AvoidedLoss) -> Gain | None:
         candidates = self._candidates
@@ -81,19 +95,29 @@ class PredictedGains:
         change = self._named_change(candidates, loss)
         try:
             if change is not None:
-                runs, replay = candidates.runs(change)
+                change, runs, replay = self._with_change(candidates, change, loss)
             elif loss.cause in _NAMED:
                 return None
             else:
                 change, runs, replay = self._without_waits(candidates, loss)
             (predicted,) = predict(runs, (replay,), change, together=False)
+            with_it = self._with_the_loss(candidates, change)
         except HeadwayError:  # there is no such change: nothing is known of it
             return None
-        return _gain_of(predicted, replay)
+        return _gain_of(predicted, (replay.quiet_ns or 0) if with_it is None else with_it)
+
+    def _with_the_loss(self, candidates: Candidates, change: Change) -> float | None:
+        """Return how long the run with a loss takes on other cores than those that it had; None where these are asked about."""
+        if self._cores is None:
+            return None
+        as_it_was = Change(self._cores)
+        # With the locks decided anew if they are where the loss is left out, and only then.
+        runs, _ = candidates.runs(change)
+        return Runs(runs.runs, runs.locks, (None,)).replay(as_it_was)[0].ns
 
     def _named_change(self, candidates: Candidates, loss: AvoidedLoss) -> Change | None:
         """Return the change of `headway whatif` that removes a loss; None where there is none."""
-        cores = candidates.run.recorded_cores
+        cores = self._cores or candidates.run.recorded_cores
         locks = candidates.decided.locks[0] if candidates.decided is not None else None
         if loss.cause == causes.LOCK and loss.name and locks is not None and locks.numbers(loss.name):
             return Change(cores, locks=(LockChange(loss.name, is_removed=True),))
@@ -103,20 +127,47 @@ class PredictedGains:
             return Change(cores, balanced=(BalanceChange(loss.line),))
         return None
 
+    def _with_change(
+        self, candidates: Candidates, change: Change, loss: AvoidedLoss
+    ) -> tuple[Change, Runs, UnchangedRun]:
+        """Return a change, the runs that it is made in, and their unchanged replay.
+
+        A wait for a lock that goes on when a window begins was not asked for in it: what is left of it takes no time.
+        """
+        if loss.cause == causes.LOCK and self._window is not None:
+            cut = np.flatnonzero(loss.start <= self._window[0])
+            if len(cut):
+                change = dataclasses.replace(change, without=(loss.cause,))
+                return change, *self._skipping(candidates, change, loss, cut)
+        return change, *candidates.runs(change)
+
     def _without_waits(self, candidates: Candidates, loss: AvoidedLoss) -> tuple[Change, Runs, UnchangedRun]:
         """Return the change that leaves waits out, the runs that it is made in, and their unchanged replay."""
-        change = Change(candidates.run.recorded_cores, without=(loss.cause,))
+        change = Change(self._cores or candidates.run.recorded_cores, without=(loss.cause,))
+        return change, *self._skipping(candidates, change, loss, np.arange(len(loss.thread)))
+
+    def _skipping(
+        self, candidates: Candidates, change: Change, loss: AvoidedLoss, rows: Ints
+    ) -> tuple[Runs, UnchangedRun]:
+        """Return the runs of a change in which some of a loss's waits take no time, too, and their unchanged replay."""
+        run = candidates.run
         runs, replay = candidates.runs(change)
-        origin, steps = self._recording.window_ns[0], program_steps(candidates.run)
-        waits = waiting_steps(steps, loss.thread, loss.start + origin, loss.end + origin)
-        changed = ChangedSteps(candidates.run, waits=steps["step"][waits])
-        return change, Runs(runs.runs, runs.locks, (changed,)), replay
+        origin, steps = self._recording.window_ns[0], program_steps(run)
+        waits = waiting_steps(steps, loss.thread[rows], loss.start[rows] + origin, loss.end[rows] + origin)
+        changed = ChangedSteps(run, waits=steps["step"][waits])
+        if run.cut_ns and self._window is not None and _lasts(loss, run.last, self._window[1]):
+            run = dataclasses.replace(run, cut_ns=0)  # it is one of the waits that take no time
+        return Runs((run,), runs.locks, (changed,)), replay
 
 
-def _gain_of(predicted: Predicted, replay: UnchangedRun) -> Gain | None:
-    """Return a prediction as speedups; None where nothing of the run is left, or it is stuck."""
-    quiet_ns = replay.quiet_ns or 0
-    if predicted.wall_ns <= 0 or not quiet_ns:
+def _lasts(loss: AvoidedLoss, thread: int, ns: int) -> bool:
+    """Return whether one of a loss's waits is of a thread and lasts beyond a time."""
+    return bool(((loss.thread == thread) & (loss.start < ns) & (loss.end >= ns)).any())
+
+
+def _gain_of(predicted: Predicted, quiet_ns: float) -> Gain | None:
+    """Return a prediction as speedups of a run of `quiet_ns`; None where nothing of the run is left, or it is stuck."""
+    if predicted.wall_ns <= 0 or quiet_ns <= 0:
         return None
     likely, low, high = (quiet_ns / max(ns, 1) for ns in (predicted.wall_ns, predicted.high_ns, predicted.low_ns))
     return Gain(likely, low, high)

@@ -117,7 +117,10 @@ class Runs:
                 for i, each in enumerate(self.runs)
             ],
         )
-        return [Replayed(ns, Levels(*levels), *rest) for ns, levels, *rest in found]
+        return [
+            Replayed(ns + run.cut_ns if ns >= 0 else ns, Levels(*levels), *rest)
+            for run, (ns, levels, *rest) in zip(self.runs, found, strict=True)
+        ]
 
     def _plans(self, changes: tuple[LockChange, ...], seed: int) -> list[_native.LockPlan | None]:
         return [

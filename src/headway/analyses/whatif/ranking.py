@@ -66,8 +66,8 @@ class Candidates:
     With locks the replay decides anew who gets them; where that can't be done, changes of locks are not among the candidates.
     """
 
-    def __init__(self, recording: Recording, run: RecordedRun) -> None:
-        """Replay the unchanged run, with its locks decided anew and as recorded."""
+    def __init__(self, recording: Recording, run: RecordedRun, window: tuple[int, int] | None = None) -> None:
+        """Replay the unchanged run, with its locks decided anew and as recorded. `window`: which part of the recording it is."""
         self.recording = recording
         self.run = run
         self.notices: list[Notice] = []
@@ -80,7 +80,7 @@ class Candidates:
             self.notices.append(Notice.of("HW836", path=recording.path))
             return
         try:
-            decided = Runs((run,), (lock_changes.locks_of(recording),), (None,))
+            decided = Runs((run,), (lock_changes.locks_of(recording, window),), (None,))
         except HeadwayError as error:
             self.notices.append(Notice.of("HW837", path=recording.path, reason=error.notice.message))
             return

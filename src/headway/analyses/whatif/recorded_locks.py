@@ -44,6 +44,7 @@ _MONITOR, _WAIT, _PARK = (KINDS.index(kind) for kind in ("monitor", "wait", "par
 _EXCLUSIVE = re.compile(r"(.*[.$])?ReentrantLock\$(?P<policy>Fair|Nonfair)Sync")
 MOST_LOCKS = 5000
 """Locks that are replayed, those waited for longest; waits for others are over when whoever ended them comes there."""
+_FAR_NS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +90,11 @@ class RecordedLocks:
         return list(dict.fromkeys(text for i in order for text in (self.place[i], self.name[i]) if text))
 
 
-def recorded_locks(recording: Recording) -> RecordedLocks:
-    """Load the locks of a recording. Raises HeadwayError HW430 (recorded without locks) or HW402 (no recorded span)."""
+def recorded_locks(recording: Recording, window: tuple[int, int] | None = None) -> RecordedLocks:
+    """Load the locks of a recording, and who got them in a window (ns from the recording's start, None: in all of it).
+
+    Raises HeadwayError HW430 (recorded without locks) or HW402 (no recorded span).
+    """
     data = blocks.load(recording, None)
     sites = sites_of(data)
     places = object_places(data, sites)
@@ -101,7 +105,7 @@ def recorded_locks(recording: Recording) -> RecordedLocks:
     number_with_waits = number.copy()
     for wait, monitor in waits_of.items():
         number_with_waits[wait] = number[monitor]
-    acquired = _acquisitions(recording, data, number, number_with_waits)
+    acquired = _acquisitions(recording, data, number, number_with_waits, window)
     table = data.blockers.table
     names = {
         row: display(str(table["class_name"][row]), int(table["identity_hash"][row]))
@@ -132,22 +136,26 @@ def decided_anew(data: LockData) -> Bools:
 
 
 def _acquisitions(
-    recording: Recording, data: LockData, number: Ints, number_with_waits: Ints
+    recording: Recording, data: LockData, number: Ints, number_with_waits: Ints, window: tuple[int, int] | None
 ) -> _native.LockAcquisitions:
     """Return who waited for, and who had, which lock when; by row of LockData.blockers the number of its lock, -1 for none.
 
-    `number_with_waits`: also of what Object.wait waits for, which is the monitor's.
+    `number_with_waits`: also of what Object.wait waits for, which is the monitor's. Of a window those waits that were over in it:
+    a replay of it ends others nowhere.
     """
     from headway import _native
 
     all_blocks = data.blocks
-    use = np.flatnonzero(number_with_waits[all_blocks.blocker] >= 0)
-    chosen = all_blocks.where(use)
     origin = recording.window_ns[0]
+    begin, end = window if window is not None else (-_FAR_NS, _FAR_NS)
+    is_within = (all_blocks.full > begin) & (all_blocks.full < end)
+    use = np.flatnonzero((number_with_waits[all_blocks.blocker] >= 0) & is_within)
+    chosen = all_blocks.where(use)
     is_interrupt = (chosen.kind == _PARK) & chosen.is_kernel_waking
     waking = np.where((chosen.waking >= 0) & ~is_interrupt, chosen.waking + origin, -1)
     holds, of_hold = data.holds, number[data.holds.blocker]
-    of_chosen = np.flatnonzero(of_hold >= 0)
+    is_there = (holds.end > begin) & (holds.start < end)
+    of_chosen = np.flatnonzero((of_hold >= 0) & is_there)
     return interruptible(
         _native.LockAcquisitions,
         lock=number_with_waits[chosen.blocker].astype(np.int32),

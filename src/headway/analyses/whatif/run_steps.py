@@ -3,7 +3,9 @@
 Question   what did each thread compute, and for whom did it wait, in terms that hold on other cores as well?
 Method     one native pass over the slices. Threads of the program, of its collector and the VM Thread of a JVM, which stops the
            others, have roles; headway's own are left out. The run ends with the thread that ended the program; where
-           somebody outside ended it, or the recording, when all of the program's threads have done what they did.
+           somebody outside ended it, or the recording, when all of the program's threads have done what they did. A part of
+           a run is what lies within it, and ends with the thread that the program's critical path is on there
+           (critical_path.part_end); a wait of that thread which the part's end cuts lasts up to there.
 Bounded    some 200 bytes a slice; more than RunSteps has room for are refused (HW821).
 """
 
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.analyses.critical_path.part_end import thread_on_path
 from headway.analyses.critical_path.path_end import program_end
 from headway.analyses.critical_path.path_threads import load_threads
 from headway.analyses.lost_cores.account.io_wakers import io_waits
@@ -63,7 +66,7 @@ class RecordedRun:
     locks that somebody had, until they ran again, as `headway locks` counts it. `unsure_ns`: by so much it may be longer or
     shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
     most of a JVM, until they were.
-    `pools`: where tasks are threads of the run.
+    `pools`: where tasks are threads of the run. `cut_ns`: for how long the last thread had waited when a part of a run ended.
     """
 
     steps: _native.RunSteps
@@ -78,17 +81,21 @@ class RecordedRun:
     unsure_ns: int = 0
     naps_ns: int = 0
     pools: PoolRun | None = None
+    cut_ns: int = 0
 
 
-def load_run(recording: Recording) -> RecordedRun:
-    """Turn a recording into steps. Raises HeadwayError HW424 (cores unknown), HW821 (too long), HW303 (damaged)."""
+def load_run(recording: Recording, window: tuple[int, int] | None = None) -> RecordedRun:
+    """Turn a recording into steps, or a part of it. `window`: (from, to) in ns from the recording's start, None: all.
+
+    Raises HeadwayError HW424 (cores unknown), HW821 (too long), HW303 (damaged).
+    """
     from headway import _native
 
     cores = recording.manifest.recorded_cores
     if not cores:
         raise HeadwayError("HW424", path=recording.path)
     threads = load_threads(recording)
-    begin, end = recording.window_ns
+    begin, end = _span(recording, window)
     collections = _collections(recording, threads)
     processes = list(dict.fromkeys(int(threads.pid[vm]) for _, _, vm in collections))[:_MOST_PROCESSES]
     number = {pid: i for i, pid in enumerate(processes)}
@@ -105,15 +112,15 @@ def load_run(recording: Recording) -> RecordedRun:
     steps.tell_ends((threads.end_ns < end).astype(np.uint8))
     if recording.has("block") and has_all_waits(recording):
         steps.tell_waits(**_jvm_waits(recording))
-    lock_wait_ns = _resolve(recording, steps, threads, collections)
-    ended_by = program_end(recording, threads)
+    lock_wait_ns = _resolve(recording, steps, threads, collections, (begin, end))
+    last = _last(recording, threads, end)
     figures = steps.figures()
     waited = dict(zip(WAITS, figures["waited_ns"].tolist(), strict=True))
     return RecordedRun(
         steps=steps,
         recorded_cores=cores,
         wall_ns=end - begin,
-        last=ended_by.thread if ended_by else -1,
+        last=last,
         threads=threads,
         waited_ns=waited,
         has_collections=bool(collections),
@@ -121,7 +128,29 @@ def load_run(recording: Recording) -> RecordedRun:
         lock_wait_ns=lock_wait_ns,
         unsure_ns=figures["unsure_ns"],
         naps_ns=_naps_ns(recording, threads),
+        cut_ns=0 if last < 0 or window is None else _cut_ns(steps, last, end),
     )
+
+
+def _span(recording: Recording, window: tuple[int, int] | None) -> tuple[int, int]:
+    """Return a window of a recording in CLOCK_MONOTONIC ns."""
+    begin, end = recording.window_ns
+    return (begin, end) if window is None else (begin + window[0], min(begin + window[1], end))
+
+
+def _last(recording: Recording, threads: PathThreadTable, end_ns: int) -> int:
+    """Return the thread whose end is that of a run, or of a part of it up to a time; -1 where none is known."""
+    if end_ns < recording.window_ns[1]:
+        return thread_on_path(recording, threads, end_ns)
+    ended_by = program_end(recording, threads)
+    return ended_by.thread if ended_by else -1
+
+
+def _cut_ns(steps: _native.RunSteps, thread: int, end_ns: int) -> int:
+    """Return how long a thread had waited at the end of the steps."""
+    columns = interruptible(steps.program_steps)
+    own = columns["end_ns"][columns["thread"] == thread]
+    return int(end_ns - own.max()) if len(own) else 0
 
 
 def _take_slices(recording: Recording, steps: _native.RunSteps) -> None:
@@ -141,13 +170,15 @@ def _resolve(
     steps: _native.RunSteps,
     threads: PathThreadTable,
     collections: Sequence[tuple[int, int, int]],
+    span: tuple[int, int],
 ) -> int:
-    """Let the native part tell what each wait was for; return how long threads waited for locks, all added up."""
-    begin, end = recording.window_ns
+    """Let the native part tell what each wait was for; return how long threads waited for locks in a span, all added up."""
+    origin = recording.window_ns[0]
     start_ns, end_ns, vm = (np.array([row[i] for row in collections], np.int64) for i in range(3))
-    lock_thread, lock_start_ns, lock_end_ns = _lock_waits(recording)
+    lock_thread, lock_start_ns, lock_end_ns = _within(_lock_waits(recording), span)
     program = [i for i, kind in enumerate(threads.kinds) if kind in PROGRAM]
-    answered, _, over_ns, _ = io_waits(recording, program, (0, end - begin), most=_MOST_READS)
+    within = span[0] - origin, span[1] - origin
+    answered, _, over_ns, _ = io_waits(recording, program, within, most=_MOST_READS)
     order = np.lexsort((over_ns, answered))
     interruptible(
         steps.resolve,
@@ -158,9 +189,16 @@ def _resolve(
         lock_start_ns,
         lock_end_ns,
         answered[order].astype(np.int32),
-        over_ns[order] + begin,
+        over_ns[order] + origin,
     )
     return int((lock_end_ns - lock_start_ns).sum())
+
+
+def _within(waits: tuple[Ints, Ints, Ints], span: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
+    """Return of waits (thread, start, end) what lies within a span."""
+    thread, start, end = waits
+    use = (end > span[0]) & (start < span[1])
+    return thread[use], np.maximum(start[use], span[0]), np.minimum(end[use], span[1])
 
 
 def _role(kind: str, name: str) -> int:

@@ -41,8 +41,8 @@ LATEST_NS = 1 << 60
 """A replay takes no later time (kMostNs of native/python/bind_replay.cpp): no machine is up for 36 years."""
 
 
-def loaded(recording: Recording) -> RecordedRun:
-    """Load a run that can be replayed.
+def loaded(recording: Recording, window: tuple[int, int] | None = None) -> RecordedRun:
+    """Load a run that can be replayed, or a part of it. `window`: (from, to) in ns from the recording's start, None: all.
 
     Raises HeadwayError HW820 (no wakings), HW821 (too long), HW402 (no recorded span), HW424 (cores unknown), HW303 (damaged,
     or a window or number of cores that no machine has).
@@ -60,7 +60,7 @@ def loaded(recording: Recording) -> RecordedRun:
     cores = recording.manifest.recorded_cores
     if cores and not 1 <= cores <= MAX_CORES:
         raise damaged(recording.path / "manifest.json", f"{cores} cores, which no machine has", recording.path)
-    return load_run(recording)
+    return load_run(recording, window)
 
 
 def replayed(recording: Recording, runs: Runs) -> UnchangedRun:

@@ -146,9 +146,68 @@ def test_a_gain_is_in_doubt_by_what_is_predicted_of_it(
     assert found.doubts == ((crowded.CROWDED,) if gain > 1 else ())
 
 
-@pytest.mark.parametrize("options", [{"window": (0, 90_000)}, {"phase": 1}, {"cores": 2}], ids=str)
-def test_parts_of_a_recording_and_other_cores_are_estimated(options: dict[str, Any], tmp_path: Path) -> None:
-    assert lock_of(recording(tmp_path / "r"), **options).likely_interval is None
+@pytest.mark.parametrize(
+    ("options", "gain"),
+    [
+        ({"window": (0, 90_000)}, 90 / 51),  # the waiter came to where it was at 90 us after 39 us less
+        ({"window": (30_000, 90_000)}, 60 / 40),  # and after the 20 us less that are left of its wait
+        ({"window": (0, 40_000)}, 1.0),  # what the waiter would do sooner ends nothing before 40 us
+        ({"phase": 1}, 100 / 61),  # the only one
+    ],
+    ids=str,
+)
+def test_the_gain_in_a_part_is_that_of_the_thread_which_the_critical_path_is_on_at_its_end(
+    options: dict[str, Any], gain: float, tmp_path: Path
+) -> None:
+    loss = lock_of(recording(tmp_path / "r"), **options)
+    assert loss.likely_interval is not None
+    assert loss.likely_speedup == pytest.approx(gain)
+    assert loss.likely_interval[0] <= gain <= loss.likely_interval[1] + 1e-9
+
+
+def test_a_sleep_that_a_parts_end_cuts_is_a_loss_of_the_part(tmp_path: Path) -> None:
+    """Main runs 30 us and then sleeps for 30, up to the end of the part; other threads have ended."""
+    threads = [
+        LAUNCHER,
+        FakeThread("app", 0, [("R", 30_000), ("B", 40_000), ("R", 29_000)], "main"),
+        FakeThread("app", 0, [("R", 20_000)], "other"),
+    ]
+    made = LockRecording(threads, [], wall=100_000, wakers={JAVA: [(MAIN, FUTEX)], MAIN: [(-1, NANOSLEEP)]})
+    of = open_recording(made.write(tmp_path / "r"))
+    lost = why(of, window=(0, 60_000), gains=PredictedGains(of)).account.lost
+    (loss,) = (loss for loss in lost if loss.cause == "sleep")
+    assert loss.likely_interval is not None
+    assert loss.likely_speedup == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("cores", [2, 4])
+def test_the_gain_on_other_cores_is_between_two_runs_on_these(cores: int, tmp_path: Path) -> None:
+    """Three threads compute at once without the lock: on two cores they need more than on four."""
+    threads = [
+        LAUNCHER,
+        FakeThread("app", 0, [("R", 10_000), ("B", 85_000), ("R", 4000)], "main"),
+        FakeThread("app", 10_000, [("R", 40_000)], "worker-0"),
+        FakeThread("app", 10_000, [("R", 1000), ("B", 39_000), ("R", 45_000)], "worker-1"),
+        FakeThread("app", 10_000, [("B", 40_000), ("R", 40_000)], "worker-2"),
+    ]
+    wakers = {**WAKERS, 4: [(HOLDER, FUTEX)]}
+    made = LockRecording(
+        threads,
+        [WAIT],
+        [LockHold(0, HOLDER, 10_000, 50_000), LockHold(0, WAITER, 50_000, 95_000)],
+        wall=100_000,
+        stacks=[(*LOCK_FRAMES, APP)],
+        wakers=wakers,
+        facts={"recorded_cores": 2},
+    )
+    of = open_recording(made.write(tmp_path / "r"))
+    loss = lock_of(of, cores=cores)
+    asked = LockChange(loss.place.lock or "", is_removed=True)
+    without = whatif(of, [cores], Change(1, locks=(asked,))).predicted[0].wall_ns
+    with_it = whatif(of, [cores], Change(1)).predicted[0].wall_ns
+    assert with_it == 100_000
+    assert loss.likely_interval is not None
+    assert loss.likely_speedup == pytest.approx(min(with_it / without, loss.bound_speedup or 0))
 
 
 def test_a_run_of_too_many_slices_is_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +240,9 @@ class _Gains:
     def __init__(self, gain: Gain) -> None:
         self.gain = gain
         self.asked: list[AvoidedLoss] = []
+
+    def of_part(self, window: tuple[int, int] | None, cores: int | None) -> _Gains:
+        return self
 
     def without(self, losses: Sequence[AvoidedLoss]) -> list[Gain | None]:
         self.asked += losses
