@@ -102,8 +102,8 @@ ROWS: tuple[Message, ...] = (
         "HW499",
         "waits that were not replayed",
         "locks were not recorded: the likely gain without sleep and I/O ({share} of the core time) is not known",
-        "All of a program that ended by itself is replayed as the kernel saw it. Of a window, of a phase and of a "
-        "program that goes on only the waits are, for which headway must know who waited for whom. Without locks "
+        "A program that ended by itself, or a part of it, is replayed as the kernel saw it. Of a program that goes on "
+        "only the waits are, for which headway must know who waited for whom. Without locks "
         "such losses have a bound only, and are ordered by their lost core time. Besides, the stacks of waiting "
         "threads are then taken only once, at an attach. Waits for work that begin later (event loops, accept "
         "loops, timers), or in a program that headway starts, look like I/O and sleep, and a server's idle time "
