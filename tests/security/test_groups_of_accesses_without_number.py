@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from headway.analyses.objects import accesses as accesses_module
 from headway.analyses.objects import nodes as nodes_module
 from headway.analyses.objects import owners as owners_module
 from headway.analyses.objects.accesses import access_notices, accesses
+from headway.analyses.objects.analysis import objects
+from headway.cli import options
+from headway.cli.main import cli
 from headway.report.analyses.object_nodes import between_table
+from headway.report.json.objects import objects_json
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.extreme_recordings import write_rows
@@ -124,3 +130,12 @@ def test_of_more_pairs_of_memory_nodes_than_an_answer_has_those_with_most_sample
     monkeypatch.setattr(accesses_module, "MOST_BETWEEN", 1)
     (notice,) = [each.message for each in access_notices(open_recording(many), found, None) if each.id == "HW849"]
     assert notice == "of pairs of memory nodes the 1 largest row is shown and 1 smaller ones are left out"
+
+
+@pytest.mark.parametrize("by", ["class", "thread", "thread-class", "pair"])
+def test_all_groups_are_printed_as_they_are_found(many: Path, by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command builds them while it prints them, some characters at a time."""
+    monkeypatch.setattr(options, "_CHARACTERS_AT_ONCE", 100)
+    got = CliRunner().invoke(cli, ["objects", str(many), *(["--matrix"] if by == "pair" else ["--by", by]), "--json"])
+    assert got.exit_code == 0
+    assert got.stdout == json.dumps(objects_json(objects(open_recording(many), by)), indent=1) + "\n"

@@ -105,7 +105,10 @@ def print_json(value: Any) -> None:
     """Write a value as JSON on standard output, keys in the order given; infinities and NaN are refused."""
     from headway.report.json.text import json_text
 
-    out.echo(json_text(value))
+    text = json_text(value)  # ASCII: it may be cut anywhere, so that there are no copies of all of it
+    for at in range(0, len(text), _CHARACTERS_AT_ONCE):
+        out.echo(text[at : at + _CHARACTERS_AT_ONCE], nl=False)
+    out.echo()
 
 
 def print_json_list(texts: Iterable[str]) -> None:
@@ -120,6 +123,7 @@ def print_json_list(texts: Iterable[str]) -> None:
 
 _LARGE = (("thread", "threads"), ("blocker", "locks"), ("frame", "methods and lines"), ("jvm_phase", "pauses of JVMs"))
 _MANY = 10_000
+_CHARACTERS_AT_ONCE = 1 << 20
 
 
 def opened(path: Path) -> Recording:

@@ -116,8 +116,9 @@ class ObjectsAnalysis(BaseAnalysis):
     def to_json(self, result: Shown[ObjectsAnswer]) -> dict[str, Any]:
         """Return the stable form of all groups."""
         from headway.report.json.objects import objects_json
+        from headway.report.json.text import Mapped
 
-        return objects_json(result.answer)
+        return objects_json(result.answer, Mapped)
 
     def section(self, result: Shown[ObjectsAnswer]) -> Section:
         """Return totals as sentences, and a table each of the largest groups of allocations and of accesses."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headway.model.object_owners import OBJECT_KINDS
 from headway.report.json.object_lines import lines_json
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from headway.analyses.objects.types import (
         AccessAnswer,
         Accessed,
+        AccessGroup,
         AccessPair,
         Allocated,
         AllocationGroup,
@@ -23,22 +25,30 @@ if TYPE_CHECKING:
     )
 
 
-def objects_json(found: ObjectsAnswer) -> dict[str, Any]:
-    """Return all allocations and accesses, those of each group, and what was not recorded as null."""
+_Listed: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Any]
+
+
+def objects_json(
+    found: ObjectsAnswer, listed: _Listed = lambda function, values: [*map(function, values)]
+) -> dict[str, Any]:
+    """Return all allocations and accesses, those of each group, and what was not recorded as null.
+
+    `listed(function, values)` makes the lists that may be long: `text.Mapped`, or lists.
+    """
     total, owned = found.total, None if found.accesses is None else found.accesses.owned
     return {
         "allocations": None if total is None else {**_allocated(total), "unknown_share": dict(found.unknown)},
-        "accesses": None if found.accesses is None else _accesses(found.accesses),
+        "accesses": None if found.accesses is None else _accesses(found.accesses, listed),
         "owner": None if found.accesses is None else found.accesses.rule,
         "owners_recorded": [] if found.accesses is None else list(found.accesses.rules),
         "shared": None if owned is None else _shared(owned),
-        "pairs": None if owned is None or found.accesses is None else [_pair(each) for each in found.accesses.pairs],
+        "pairs": None if owned is None or found.accesses is None else listed(_pair, found.accesses.pairs),
         "lines": lines_json(found.lines),
         "nodes": None if found.accesses is None else between_json(found.accesses),
         "windows": windows_json(found.windows),
         "interval_bytes": found.interval_bytes,
         "by": found.by,
-        "groups": [_group(each) for each in found.groups],
+        "groups": listed(_group, found.groups),
         "warnings": [notice.as_json() for notice in found.notices],
     }
 
@@ -63,9 +73,9 @@ def _allocated(allocated: Allocated) -> dict[str, Any]:
     return found
 
 
-def _accesses(found: AccessAnswer) -> dict[str, Any]:
-    groups = [
-        {
+def _accesses(found: AccessAnswer, listed: _Listed) -> dict[str, Any]:
+    def group(each: AccessGroup) -> dict[str, Any]:
+        return {
             "pid": each.pid,
             "thread": each.thread,
             "java_id": each.java_id,
@@ -73,10 +83,9 @@ def _accesses(found: AccessAnswer) -> dict[str, Any]:
             "class": each.class_name,
             **_accessed(each.accessed, each.owned, each.nodes, is_all_local=found.is_all_local),
         }
-        for each in found.groups
-    ]
+
     total = _accessed(found.total, found.owned, found.nodes, is_all_local=found.is_all_local)
-    return {**total, "groups": groups, "jvms": [dict(each) for each in found.coverage]}
+    return {**total, "groups": listed(group, found.groups), "jvms": [dict(each) for each in found.coverage]}
 
 
 def _accessed(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
@@ -21,6 +21,18 @@ from typing import Any
 _KEPT = 1024
 _NEXT_ITEM = re.compile(r",\n *")
 _LINE_BREAK = re.compile(r"\n *")
+
+
+class Mapped:
+    """A list of what a function returns of each of some values: each is there while it is written."""
+
+    def __init__(self, function: Callable[[Any], Any], values: Iterable[Any]) -> None:
+        """Take the function, and the values in their order."""
+        self._items = map(function, values)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give the items; once."""
+        return self._items
 
 
 def json_text(value: Any, depth: int = 0) -> str:
@@ -66,6 +78,9 @@ def _nested(value: Any, line: str) -> str:
             _nested(each, inner) if (plain := _plain(type(each))) is None else plain(each) for each in value.values()
         ]
         return around(tuple(value), line) % tuple(texts)
+    if isinstance(value, Mapped):
+        texts = [_text(each, inner) for each in value]
+        return f"[{inner}{f',{inner}'.join(texts)}{line}]" if texts else "[]"
     if not isinstance(value, list | tuple):
         for kind in (str, int, float):  # a value of a class of its own that is one of these, as of numpy or an enum
             if isinstance(value, kind):
