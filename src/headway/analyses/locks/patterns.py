@@ -20,6 +20,8 @@ HELD_SHARE = 0.5
 HANDED_SHARE = 0.9
 LEAST_WAITS = 20
 """Fewer blocks make no pattern."""
+LEAST_SEEN = 0.25
+"""The least part of the time that holders are known to have kept others waiting that the holds which were seen make up."""
 
 
 def patterns(
@@ -79,3 +81,16 @@ def held_share(holding: Mapping[str, int] | None, holds: Distribution, real_time
     if holding is None or not waited or not real_time_ns:
         return None
     return max(1 - holding["handoff"] / waited, min(1.0, holds.mean_ns * holds.count / real_time_ns))
+
+
+def are_typical(holds: Distribution, holding: Mapping[str, int] | None, real_time_ns: int, waits: int) -> bool:
+    """Return whether the holds that were seen may stand for all that others waited for.
+
+    Of a monitor that is taken without a wait nothing is seen. Where threads wait for such a hold, as for the one that loads a
+    cache's entry, those that are seen, of the threads that waited, may be a thousand times as short.
+    """
+    waited = sum(holding.values()) if holding else 0
+    if holding is None or not waited:
+        return True
+    known_ns = real_time_ns * (1 - (holding["handoff"] + holding["unknown"]) / waited)
+    return holds.mean_ns * max(holds.count, waits) >= LEAST_SEEN * known_ns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from headway.analyses.locks.chains import Steps, chain, steps_of
 from headway.analyses.locks.cost import slow_sides
 from headway.analyses.locks.groups import OF_OBJECTS, SUMS
 from headway.analyses.locks.metrics import Metrics, metrics
-from headway.analyses.locks.patterns import LEAST_WAITS, held_share, patterns
+from headway.analyses.locks.patterns import LEAST_WAITS, are_typical, held_share, patterns
 from headway.analyses.locks.row_figures import AT_ONCE, Distributions, RowFigures, figures_of, whole_ns
 from headway.analyses.locks.row_parts import (
     HolderSummary,
@@ -23,7 +23,7 @@ from headway.analyses.locks.row_parts import (
     sites_of_groups,
     wakers_of_groups,
 )
-from headway.analyses.locks.types import Link, Lock, Pattern, Site, Waker
+from headway.analyses.locks.types import Distribution, Link, Lock, Pattern, Site, Waker
 from headway.analyses.lost_cores.gains.bounds import WaitSummary, bound_of_waits
 from headway.analyses.lost_cores.gains.slow_side import SLOW
 from headway.analyses.waits.classification.sites import fill_stacks, judge, line_of, stack_text
@@ -124,7 +124,7 @@ class Rows:
         """Give the figures of some groups, taken out of the arrays together."""
         of, table = self.groups, self.data.blockers.table
         representative = of.one_object[groups]
-        begins = self._order[1]
+        begins, holders = self._order[1], self._holders(groups)
         columns: dict[str, Iterable[Any]] = {
             "group": groups,
             "representative": representative,
@@ -142,12 +142,12 @@ class Rows:
             "rule": self.known_rules[groups],
             "rule_share": self._rule_share[groups],
             "wait": self._waits.of(groups),
-            "true_hold": self._holds.of(groups) if of.by != "site" else [None] * len(groups),
+            "true_hold": self._true_holds(groups, holders),
             "first_block": begins[groups],
             "end_block": begins[groups + 1],
             "sites": self._sites(groups),
             "wakers": self._wakers(groups),
-            "holders": self._holders(groups),
+            "holders": holders,
             "main_holder": np.where(self._is_alone(groups), self._steps.holder[representative], -1),
             "lost_core_ns": np.zeros(len(groups)) if self.cost is None else self.cost.lost_core_ns[groups],
         }
@@ -266,6 +266,18 @@ class Rows:
         keep = (of_group >= 0) & (self.data.is_whole | (holds.start >= self.data.window[0]))
         by_owner = np.bincount(of_group[keep & holds.from_owner], minlength=groups.count)
         return Distributions.from_values(of_group[keep], (holds.end - holds.start)[keep], groups.count, by_owner)
+
+    def _true_holds(self, groups: Ints, holders: Sequence[HolderSummary]) -> list[Distribution | None]:
+        """Return the holds of some groups; None where none were seen, or they can't stand for those that others waited for."""
+        of = self.groups
+        if of.by == "site":
+            return [None] * len(groups)
+        real_ns, waits = (of.columns[name][groups].tolist() for name in ("real_time_ns", "times_measured"))
+        rows = zip(self._holds.of(groups), holders, real_ns, waits, strict=True)
+        return [
+            seen if seen is not None and are_typical(seen, who.holding, real, count) else None
+            for seen, who, real, count in rows
+        ]
 
     def metrics(self, of: RowFigures) -> Metrics:
         """Return the metrics of a group."""

@@ -293,6 +293,18 @@ def test_true_hold_times_are_those_of_the_holds(tmp_path: Path) -> None:
     assert (row.wait.count, row.wait.p50_ns, row.wait.p99_ns, row.wait.max_ns) == (1, 18, 18, 18)
 
 
+@pytest.mark.parametrize(("seen_ns", "is_typical"), [(20, False), (30, True)])
+def test_holds_that_are_seen_dont_stand_for_one_that_nobody_saw_begin(
+    tmp_path: Path, seen_ns: int, is_typical: bool
+) -> None:
+    # Thread 1 has the monitor all the time that thread 0 waits; of that, no hold tells.
+    waits, holds = [Wait(0, 0, 0, 100, waker=1, waking=100)], [LockHold(0, 0, 100, 100 + seen_ns)]
+    row = only(answer(tmp_path, LockRecording([running(), running()], waits, holds)))
+    assert row.holding is not None
+    assert row.holding["running"] == 100
+    assert (row.true_hold is not None) == is_typical
+
+
 def test_a_core_that_is_idle_beside_a_ready_thread_is_lost_to_no_lock(tmp_path: Path) -> None:
     waiter = FakeThread("app", 0, [("R", 20), ("B", 60), ("R", 20)])
     ready = FakeThread("app", 0, [("R", 20), ("W", 30), ("R", 50)])
