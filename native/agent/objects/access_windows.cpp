@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <new>
 
@@ -15,7 +16,7 @@ namespace {
 constexpr uint64_t kMostMarks = 100;
 // Of fewer marks in a window, or in the spell before it, does not follow how much the thread did.
 constexpr uint64_t kFewMarks = 30;
-constexpr size_t kParts = WindowedThread::kAll + 5;
+constexpr size_t kParts = WindowedThread::kAll + 6;
 
 int64_t now_of(clockid_t clock) {
   timespec ts{};
@@ -27,6 +28,19 @@ int64_t now_of(clockid_t clock) {
 clockid_t cpu_clock_of_this_thread() {
   const auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
   return static_cast<clockid_t>(~tid << 3 | 6U);
+}
+
+// Of what chance has the marks differ by, so much still counts as wrong: it can't be told from windows that are unlike their spells.
+constexpr double kOfChance = 0.25;
+constexpr double kMeanOfNormal = 0.7978845608;  // of the absolute value of a standard normal variable
+
+// Of what is not negative. std::sqrt is in libm (see below). Four of Newton's steps from a guess within a tenth.
+double root(double square) {
+  if (square <= 0) return 0;
+  constexpr uint64_t kHalfOfOne = std::bit_cast<uint64_t>(1.0) / 2;
+  auto found = std::bit_cast<double>(std::bit_cast<uint64_t>(square) / 2 + kHalfOfOne);
+  for (int step = 0; step < 4; ++step) found = (found + square / found) / 2;
+  return found;
 }
 
 // Of what is not negative. std::llround is in libm, which the agent does without: it needs no library but libc.
@@ -66,14 +80,16 @@ int64_t WindowedThread::cpu_since_edge() const noexcept {
 MarkCheck WindowedThread::check(size_t words_in_use) const noexcept {
   MarkCheck found;
   found.in = marks_in_;
-  double wrong = 0;
+  double wrong = 0, chance = 0;
   for (size_t word = 0; word < words_in_use; ++word) {
     const uint64_t times = passed()[word];
     found.passed += times;
     found.largest = std::max(found.largest, times);
     wrong += std::abs(static_cast<double>(times) - estimated()[word]);
+    chance += kMeanOfNormal * root(this->chance()[word]);
   }
-  found.wrong = static_cast<uint64_t>(rounded(wrong));
+  const double beyond = root(wrong * wrong - chance * chance) + kOfChance * chance;
+  found.wrong = static_cast<uint64_t>(rounded(std::min(wrong, beyond)));
   return found;
 }
 
@@ -177,7 +193,10 @@ void AccessWindows::add_spell(WindowedThread& thread, size_t in_use) noexcept {
   work.own_ns += rounded(static_cast<double>(thread.spell_ns_) / scale);
   for (const uint32_t mark : marks_) {
     thread.passed()[mark] += thread.spell()[mark];
-    thread.estimated()[mark] += static_cast<double>(thread.in_last()[mark]) * scale;
+    const auto in_window = static_cast<double>(thread.in_last()[mark]);
+    thread.estimated()[mark] += in_window * scale;
+    // That of the passes in the spell, and of the window's, times the scale; together all marks are as many as they are.
+    thread.chance()[mark] += in_window * scale * (1 + scale) * (1 - in_window / static_cast<double>(in));
   }
 }
 

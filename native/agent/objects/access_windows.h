@@ -35,9 +35,10 @@ struct WindowWork {
 
 // How well the windows of a thread say which marks it passed in the spells before them.
 struct MarkCheck {
-  uint64_t passed = 0;   // in the spells, all marks
-  uint64_t in = 0;       // in the windows of these
-  uint64_t wrong = 0;    // so many more or fewer than the windows say, added up mark by mark
+  uint64_t passed = 0;  // in the spells, all marks
+  uint64_t in = 0;      // in the windows of these
+  // So many more or fewer than the windows say, added up mark by mark, without most of what chance explains (access_windows.cpp).
+  uint64_t wrong = 0;
   uint64_t largest = 0;  // of `passed`, those of the mark that was passed most often
 };
 
@@ -71,6 +72,8 @@ class WindowedThread {
   }  // marks: when the spell began, then how often they were passed in it
   uint64_t* passed() const { return part(kAll + 3); }  // marks: in all spells that are known
   double* estimated() const { return reinterpret_cast<double*>(part(kAll + 4)); }  // the same, by what windows say
+  // Marks: by how much these two differ by chance, squared, if passes are independent of each other.
+  double* chance() const { return reinterpret_cast<double*>(part(kAll + 5)); }
   int64_t cpu_since_edge() const noexcept;
 
   uint64_t* memory_;

@@ -1,6 +1,7 @@
 // What a thread counts in windows, and what follows from it for the spells before them: a thread whose work is known.
 #include "agent/objects/access_windows.h"
 
+#include <random>
 #include <vector>
 
 #include "testing/check.h"
@@ -188,6 +189,39 @@ void a_thread_that_begins_in_a_spell_has_what_it_did_in_it() {
   CHECK_EQUAL(other->counters_of_group(1)[0], 60'000U);
 }
 
+// The share of marks that is called wrong after 50 windows in each of which, and in each spell, a mark is passed a few times, drawn
+// at random. `more`: in windows half of the marks are passed so many times as often, and the others as much less.
+double share_wrong_by_chance(double more) {
+  constexpr size_t kMarks = 60;
+  std::mt19937 random(7);
+  const auto passes = [&](double mean) { return static_cast<uint64_t>(std::poisson_distribution<int>(mean)(random)); };
+  Program program;
+  program.work(5000, 1000);
+  for (size_t mark = 1; mark <= kMarks; ++mark) program.add(mark, 5);
+  program.end();
+  for (int window = 0; window < 50; ++window) {
+    program.look();
+    for (size_t mark = 1; mark <= kMarks; ++mark) program.add(mark, passes(5));
+    program.begin();
+    program.add(0, 100'000);
+    for (size_t mark = 1; mark <= kMarks; ++mark) program.add(mark, passes(1 + (mark % 2 == 0 ? more : -more)));
+    program.end();
+  }
+  const MarkCheck check = program.thread->check(kCounters);
+  CHECK(is_near(check.passed, 50 * kMarks * 5, 0.05));
+  return static_cast<double>(check.wrong) / static_cast<double>(check.passed);
+}
+
+// By hand: of a mark 250 passes with 39 more or fewer by chance, which is an eighth of all in the mean.
+void marks_that_differ_by_chance_alone_are_mostly_not_wrong() {
+  const double by_chance = share_wrong_by_chance(0);
+  CHECK(by_chance > 0.02);
+  CHECK(by_chance < 0.1);
+  const double unlike = share_wrong_by_chance(0.3);
+  CHECK(unlike > 0.25);
+  CHECK(unlike < 0.4);
+}
+
 // The edge that a window begins or ends at may still go on while the recording ends.
 void edges_after_the_end_change_nothing() {
   Program program;
@@ -219,6 +253,7 @@ int main() {
   windows_that_are_not_like_the_spells_before_them_fail_the_check();
   a_spell_without_marks_is_not_estimated();
   a_thread_that_begins_in_a_spell_has_what_it_did_in_it();
+  marks_that_differ_by_chance_alone_are_mostly_not_wrong();
   edges_after_the_end_change_nothing();
   return 0;
 }

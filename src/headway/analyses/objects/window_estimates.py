@@ -8,8 +8,8 @@ Method     a spell right before each window, as long as the window, is a sample 
            is by the jackknife, which leaves out each of ten groups of windows in turn, with Student's t.
 Assumes    a window is like the spell before it but for its speed, or all are slowed down alike: where these two differ, the
            interval has both. Marks check it: of each it is known how often it was
-           passed in the spells. So many of them as were not where the windows say widen the interval; of more than
-           MOST_WRONG the counts are unknown.
+           passed in the spells. So many of them as were not where the windows say, without most of what chance
+           explains, widen the interval; of more than MOST_WRONG the counts are unknown.
 Wrong when something happens between windows only: it is in no spell. What was in fewer than LEAST_SEEN groups is not estimated.
            Where a thread has little of a core a good part of its spells is the slow time in which the JVM opens a window:
            with less than LEAST_CORE the thread is unknown.

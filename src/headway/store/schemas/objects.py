@@ -78,7 +78,9 @@ ACCESS_WINDOW_WORK = TableSchema(
         Column("cpu_unseen_ns", "BIGINT", "in those of which it is not, as it passed too few marks"),
         Column("marks", "BIGINT", "group 0: how often it passed marks, code that always counts, in the known spells"),
         Column("marks_in", "BIGINT", "group 0: and in the windows of these spells"),
-        Column("marks_wrong", "BIGINT", "group 0: so many more or fewer than windows say, added up mark by mark"),
+        Column(
+            "marks_wrong", "BIGINT", "group 0: so many more or fewer than windows say, by mark, without most of chance"
+        ),
         Column("marks_largest", "BIGINT", "group 0: of marks, those of the mark that it passed most often"),
     ),
 )

@@ -87,3 +87,64 @@ def test_intervals_cover_what_the_program_did_as_often_as_they_say(periods: int,
             assert figure.counted <= figure.low <= figure.value <= figure.high
             covered[kind] += figure.low <= true <= figure.high
     assert (covered / RUNS >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / RUNS)).all(), covered / RUNS
+
+
+HALF = 20
+"""Marks that are passed where accesses of one kind are, and as many of the other kind."""
+PERIODS = 50
+
+
+def few_passes(random: np.random.Generator, unlike: float) -> tuple[Work, Any, Any]:
+    """Return what an agent sees of a thread that passes each of 40 marks seven times in a spell, and what it did.
+
+    `unlike`: in windows the one half of the marks is passed so much more often than in spells, the other as much less.
+    """
+    each = np.array([1000.0, 1000.0])
+    means = 7.5 * np.exp(random.normal(0, 0.1, (PERIODS * 40, 2)))
+    truth = (random.poisson(means * HALF) * each).sum(axis=0)
+    cells, before_ns = np.zeros((ROWS, 2)), np.zeros(GROUPS)
+    passed, estimated, chance = np.zeros(2 * HALF), np.zeros(2 * HALF), np.zeros(2 * HALF)
+    marks_in = 0.0
+    for period in range(PERIODS):
+        at = period * 40 + int(random.integers(1, 39))
+        spell = random.poisson(np.repeat(means[at], HALF))
+        mix = np.repeat([1 + unlike, 1 - unlike], HALF)
+        window = random.poisson(np.repeat(means[at + 1], HALF) * mix / random.uniform(3, 8))
+        counted = window.reshape(2, HALF).sum(axis=1) * each
+        scale = spell.sum() / window.sum()
+        cells[period % GROUPS + 1] += counted * scale
+        cells[[0, -1]] += counted
+        truth += counted
+        before_ns[period % GROUPS] += SPELL_NS
+        marks_in += window.sum()
+        passed += spell
+        estimated += window * scale
+        chance += window * scale * (1 + scale) * (1 - window / window.sum())
+    differ, by_chance = abs(passed - estimated).sum(), math.sqrt(2 / math.pi) * np.sqrt(chance).sum()
+    wrong = min(differ, math.sqrt(max(0, differ**2 - by_chance**2)) + by_chance / 4)
+    work = Work(
+        before_ns,
+        between_ns=PERIODS * 40 * SPELL_NS,
+        marks=float(passed.sum()),
+        marks_in=marks_in,
+        marks_wrong=float(wrong),
+        marks_largest=float(passed.max()),
+    )
+    return work, cells, truth
+
+
+@pytest.mark.parametrize(("unlike", "least_known"), [(0.0, 0.6), (0.1, 0.0), (0.3, 0.0)])
+def test_few_passes_of_each_mark_are_enough_where_windows_are_like_spells_and_mislead_nobody_where_they_are_not(
+    unlike: float, least_known: float
+) -> None:
+    """Chance alone puts a tenth of the passes where windows don't say: as many as make a thread unknown."""
+    random = np.random.default_rng(5)
+    known = [each for each in (few_passes(random, unlike) for _ in range(RUNS)) if each[0].is_known]
+    assert len(known) >= least_known * RUNS
+    assert unlike < 0.3 or not known
+    covered = [
+        figure.low is not None and figure.high is not None and figure.low <= true <= figure.high
+        for work, counts, truth in known
+        for figure, true in zip(estimates([(work, counts)]), truth, strict=True)
+    ]
+    assert sum(covered) >= 0.9 * len(covered)
