@@ -225,9 +225,16 @@ def _same(parameter: click.Parameter, *_declared: Any, **_attributes: Any) -> cl
 
 
 def selected(recording: Recording, chosen: Selection, **how: Any) -> Profile:
-    """Profile what was selected. Raises click.UsageError for a wrong window or pattern, and HeadwayError as `profile`."""
+    """Profile what was selected, and say once if it lacks stacks (HW453).
+
+    Raises click.UsageError for a wrong window or pattern, and HeadwayError as `profile`.
+    """
     from headway.analyses.scheduling import activity
 
     window = resolve_window(chosen["start"], chosen["end"], activity.wall_ns(recording))
     event, thread, region = chosen["event"], chosen["thread"], chosen["region"]
-    return selection.selected(recording, window, event=event, thread=thread, region=region, **how)
+    found = selection.selected(recording, window, event=event, thread=thread, region=region, **how)
+    for notice in found.notices:
+        if notice.id == "HW453" and recording.kept.setdefault(notice.id, notice) is notice:
+            out.echo_notice(notice)
+    return found

@@ -103,6 +103,15 @@ ROWS: tuple[Message, ...] = (
         "headway doctor   (what mode ebpf needs here)",
     ),
     Message(
+        "HW453",
+        "more stacks than a profile has",
+        "the profile of {event} would have more than {most:,} calls: the {count:,} lightest stacks are in it without their "
+        "frames, as '(all lighter stacks)'",
+        "With a root for each thread all calls of its stacks are its own, so that a small recording may be a profile that "
+        "fills the memory. All sums are exact.",
+        "headway export NAME.headway --format FORMAT --thread RE   (of some threads)",
+    ),
+    Message(
         "HW490",
         "a region that matches nothing",
         "region {name} ('{pattern}') is in no CPU sample of {path}",

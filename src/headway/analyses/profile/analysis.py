@@ -44,8 +44,8 @@ from headway.analyses.stacks.sources import (
     unit_of,
 )
 from headway.analyses.stacks.table import StackTable, load_stacks
-from headway.analyses.stacks.tree import build_tree
-from headway.analyses.stacks.types import COUNT, Frame, Profile, ThreadWeight
+from headway.analyses.stacks.tree import TooManyNodes, build_tree
+from headway.analyses.stacks.types import COUNT, CallTree, Frame, Profile, ThreadWeight
 from headway.analyses.waits.tables import blocks
 from headway.errors import HeadwayError, Notice
 from headway.model.kinds import COUNTED, PROGRAM
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 __all__ = ["busiest_thread", "profile", "recorded_events"]
 
 ALL_KINDS = (*PROGRAM, *(kind for kind in COUNTED if kind not in PROGRAM))
+MOST_NODES, MOST_FRAMES = 1 << 22, 1 << 28
+"""Of a call tree, each of which takes 140 bytes while it is built; and of all its stacks, one by one, as exports write them."""
 _VIRTUAL_CODE = re.compile(rf"^java\.lang\.VirtualThread\.run$|{RETURN_BARRIER}")
 """The outermost frame of a virtual thread's own stack; runContinuation is its carrier's. After a wait the JVM brings back one or
 two frames of it; what these return to, once they do, is its stub."""
@@ -292,15 +294,16 @@ def _profile(
     notices: list[Notice],
 ) -> Profile:
     by_thread, paths = how
-    frames, root = list(stacks.frames), None
+    frames = list(stacks.frames)
     per_thread = summed(weights.thread, np.zeros_like(weights.thread), weights.weight, weights.samples)
     if by_thread:
-        summed_weights = _heaviest(weights, paths)
-        root = len(frames) + np.searchsorted(per_thread.thread, summed_weights.thread)
+        tree, left_out = _tree(stacks, _heaviest(weights, paths), (len(frames), per_thread.thread))
         frames += [Frame("", threads[key][1]) for key in per_thread.thread.tolist()]
     else:
         summed_weights = summed(np.zeros_like(weights.stack), weights.stack, weights.weight, weights.samples)
-        summed_weights = _heaviest(summed_weights, paths)
+        tree, left_out = _tree(stacks, _heaviest(summed_weights, paths), None)
+    if left_out:
+        notices.append(Notice.of("HW453", event=event, count=left_out, most=MOST_NODES))
     unsampled = cpu_time.is_unsampled(weights.stack)
     if event in (OFF_CPU, LOCK) and not recording.has("stack"):
         notices.append(Notice.of("HW445"))
@@ -314,10 +317,37 @@ def _profile(
         mode=recording.mode,
         window_ns=span,
         frames=tuple(frames),
-        tree=build_tree(stacks.stacks, stacks.row_of(summed_weights.stack), summed_weights.weight, root),
+        tree=tree,
         threads=_threads(per_thread, threads),
         notices=(*recorded_notices(recording), *notices),
     )
+
+
+def _tree(stacks: StackTable, weights: Weights, roots: tuple[int, Ints] | None) -> tuple[CallTree, int]:
+    """Return the call tree of some pairs of thread and stack, and how many of them, the lightest, are put together by thread.
+
+    It has no more than MOST_NODES. `roots`: the threads that have a node above their stacks each, in order, and the frame of the
+    first.
+    """
+    whole, begin, rows = weights, stacks.stacks.begin, stacks.row_of(weights.stack)
+    heaviest_first = np.argsort(-whole.weight, kind="stable")
+    until = np.cumsum((begin[rows + 1] - begin[rows])[heaviest_first])
+    most = min(int(until[-1]), MOST_FRAMES) if len(until) else 0
+    while True:
+        light = heaviest_first[np.searchsorted(until, most, side="right") :]
+        if len(light):
+            stack = whole.stack.copy()
+            stack[light] = LIGHTER
+            weights = summed(whole.thread, stack, whole.weight, whole.samples)
+        root = None if roots is None else roots[0] + np.searchsorted(roots[1], weights.thread)
+        try:
+            tree = build_tree(
+                stacks.stacks, stacks.row_of(weights.stack), weights.weight, root, MOST_NODES if most else None
+            )
+        except TooManyNodes:
+            most //= 2
+        else:
+            return tree, len(light)
 
 
 def _heaviest(weights: Weights, limit: int | None) -> Weights:

@@ -65,8 +65,17 @@ class TreeLayout:
         return found
 
 
-def build_tree(stacks: StackColumns, stack: Ints, weight: Ints, root: Ints | None = None) -> CallTree:
-    """Merge weighted paths: `stack` is a row of `stacks`, `root` the frame of an extra node above it (of kind thread)."""
+class TooManyNodes(Exception):  # noqa: N818 - never reaches a person
+    """A tree would have more nodes than it may."""
+
+
+def build_tree(
+    stacks: StackColumns, stack: Ints, weight: Ints, root: Ints | None = None, most: int | None = None
+) -> CallTree:
+    """Merge weighted paths: `stack` is a row of `stacks`, `root` the frame of an extra node above it (of kind thread).
+
+    Raises TooManyNodes where there are more than `most`, before there is much of the tree.
+    """
     levels: list[TreeLevel] = []
     own: list[Ints] = []
     kinds: list[NDArray[np.int8]] = []
@@ -75,6 +84,8 @@ def build_tree(stacks: StackColumns, stack: Ints, weight: Ints, root: Ints | Non
         """Add the level that the paths in `node` go on to, and return their nodes in it."""
         parent, frames, place = numbered_pairs(node, frame)
         levels.append(TreeLevel(parent, frames))
+        if most is not None and sum(map(len, levels)) > most:
+            raise TooManyNodes
         kinds.append(heaviest_kind(len(parent), place, kind, weight))
         done = end == begin
         own.append(sums_at(len(parent), place[done], weight[done]))
