@@ -43,7 +43,7 @@ def test_fragments_are_named_by_what_changed_and_are_a_few_lines() -> None:
     for path in sorted((ROOT / "changelog.d").iterdir()):
         if path.name == ".gitkeep":
             continue
-        assert re.fullmatch(rf"[\w-]+\.({'|'.join(kinds)})\.md", path.name)
+        assert re.fullmatch(rf"[a-z0-9-]+\.({'|'.join(kinds)})\.md", path.name)
         text = path.read_text(encoding="utf-8").strip()
         assert 0 < len(text) <= MOST_CHARACTERS, path.name
         assert len(text.splitlines()) <= MOST_LINES, path.name
