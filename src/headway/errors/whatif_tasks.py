@@ -179,4 +179,14 @@ ROWS: tuple[Message, ...] = (
         "make the change, record again, and compare",
         NOTE,
     ),
+    Message(
+        "HW903",
+        "threads that looked for room again and again",
+        "{path}: threads waited {time} for room at {place} by looking {count} times whether there was any; a prediction keeps "
+        "these waits as they were",
+        "Nobody ends such a wait, as a producer's parkNanos in a ring buffer: the thread sleeps for a moment and looks. Were "
+        "there room earlier it would look less often; how often is not known, so headway why gives no likely gain, and headway "
+        "whatif too small a one of whatever makes room.",
+        "make the change, record again, and compare",
+    ),
 )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SMALL = 0.001
 """What is less of the core time than this is not worth a word."""
+LARGE_BOUND = 1.5
+"""So large a gain may be a cause that is looked for, where nothing more is known of it."""
 SMALL_GAIN = 0.02
 """What would likely gain as much is worth a word, however little core time it lost: others may have used the idle cores."""
 WORTH = 0.05
@@ -34,8 +36,11 @@ _USERS = {
 
 
 def is_worth_a_line(loss: Loss) -> bool:
-    """Return whether a loss gets a line: by its core time, or by what would likely be gained without it."""
-    return loss.share >= SMALL or loss.ordering_speedup >= 1 + SMALL_GAIN
+    """Return whether a loss gets a line: by its core time, by what would likely be gained without it, or, where that is not
+    known, by what could be.
+    """
+    may_be_large = loss.unknown_gain is not None and (loss.bound_speedup or 1.0) >= LARGE_BOUND
+    return loss.share >= SMALL or loss.ordering_speedup >= 1 + SMALL_GAIN or may_be_large
 
 
 def idle_sentence(account: Account) -> str:

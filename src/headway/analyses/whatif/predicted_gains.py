@@ -9,7 +9,8 @@ Method     each loss is a change, predicted by the replay of `headway whatif`, w
            which the program's critical path is on at its end; of other cores that of the run there, with the loss and without.
 Bounded    by MOST_SLICES slices, or waits, in all replays; nothing is asked of a run that takes more for one loss. The replay has
            no virtual threads, and no end of a program that would have gone on, also of one that was told to end (by a signal of
-           somebody outside, or since a time was over): of these nothing is predicted.
+           somebody outside, or since a time was over): of these nothing is predicted. Nor is anything where threads looked for
+           room in a queue again and again (HW903).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from headway.analyses.common import causes
 from headway.analyses.critical_path.stopped import stop_of_program
 from headway.analyses.lost_cores.changes import Gain
 from headway.analyses.whatif.predictions import Runs, predict
+from headway.analyses.whatif.queues import polling_for_room
 from headway.analyses.whatif.ranking import Candidates
 from headway.analyses.whatif.step_changes import ChangedSteps, program_steps
 from headway.analyses.whatif.types import BalanceChange, Change, LockChange, QueueChange
@@ -70,7 +72,7 @@ class PredictedGains:
         asked = losses[: max(room // _REPLAYS_OF_A_LOSS, 0)]
         if not asked or self._candidates is None:
             return [None] * len(losses)
-        refused = self._candidates.unchanged.refused
+        refused = self._candidates.unchanged.refused or polling_for_room(self._recording)
         if refused is not None:  # of the whole run: those that are not asked about are no better known
             return [Gain(refused=refused)] * len(losses)
         return [*map(self._gain, asked), *[None] * (len(losses) - len(asked))]

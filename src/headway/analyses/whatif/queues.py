@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headway.analyses.common.columns import distinct
+from headway.analyses.common.units import duration
 from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.rules import RULES
 from headway.analyses.waits.tables import blocks
+from headway.analyses.waits.tables.blocks import has_locks
 from headway.analyses.whatif.named_waits import NamedWaits, named_waits
 from headway.analyses.whatif.waiting_steps import waiting_steps
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Notice
 from headway.model.near_names import nearest_first
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ _MOST_TRIED = 20
 """Names that are tried for an offer of so many."""
 MOST_UNKNOWN = 0.1
 """Part of the waiting for room of which no thread is known to have ended it: by polling, or in a ring of its own making."""
+POLLING_TELLS = 0.1
+"""Part of the wall time that threads, all added up, waited for room by looking again and again, above which HW903 is shown."""
 
 
 def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tuple[QueueChange, ...]) -> Ints:
@@ -59,6 +63,22 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
                 "HW884", path=recording.path, queue=each.queue, there=_others(recording, queues, steps, each)
             )
     return distinct(np.concatenate(found))
+
+
+def polling_for_room(recording: Recording) -> Notice | None:
+    """Return the notice that threads looked again and again for room in a queue, if they did so for long."""
+    if not has_locks(recording):
+        return None
+    data = blocks.load(recording, None)
+    sites, of = sites_of(data), data.blocks
+    rows = np.flatnonzero((sites.rule == _FULL) & of.is_timed & (of.waker < 0) & (of.thread < data.platform_threads))
+    length = (of.full - of.began)[rows]
+    waited_ns = int(length.sum())
+    if waited_ns <= POLLING_TELLS * recording.wall_ns:
+        return None
+    waited = named_waits(data, rows[[int(length.argmax())]])
+    facts = {"time": duration(waited_ns), "count": len(rows), "place": waited.names[0][0]}
+    return Notice.of("HW903", path=recording.path, **facts)
 
 
 def _others(recording: Recording, queues: NamedWaits, steps: Mapping[str, Ints], change: QueueChange) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from headway.analyses.common.units import duration, percent
 from headway.analyses.scheduling import processor_pools
 from headway.analyses.whatif.predictions import LOCKS_UNSEEN, STARVED, answers_unseen
+from headway.analyses.whatif.queues import polling_for_room
 from headway.analyses.whatif.run_steps import load_run
 from headway.analyses.whatif.types import Change, UnchangedRun
 from headway.errors import HeadwayError, Notice
@@ -98,6 +99,7 @@ def notices_of(recording: Recording, runs: Runs, cores: Sequence[int]) -> list[N
         found.append(Notice.of("HW869", path=path, time=duration(run.without_sender_ns)))
     if run.naps_ns > NAPS_TELL * run.wall_ns:
         found.append(Notice.of("HW871", path=path, time=duration(run.naps_ns)))
+    found += filter(None, (polling_for_room(recording),))
     quota = recording.manifest.quota_cores
     if quota is not None and 0 < quota < run.recorded_cores:
         facts = {"path": path, "quota": f"{quota:g}", "cores": run.recorded_cores, "advice": max(1, int(quota))}
