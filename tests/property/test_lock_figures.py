@@ -305,13 +305,13 @@ def test_the_jvm_changes_what_threads_known_by_their_ids_are_called_and_no_figur
     lock_recording = replace(
         lock_recording, waits=[wait for wait in lock_recording.waits if wait.thread >= 0]
     )  # virtual ones can't wait in a JDK 17
-    told = []
+    rows_of_versions = []
     for version in ("17.0.12", "25.0.1"):
         with opened(
             replace(lock_recording, facts=lock_recording.facts | {"jvms": [{"pid": 100, "version": version}]})
         ) as recording:
-            told.append(list(locks(recording).rows))
-    for old, new in zip(*told, strict=True):
+            rows_of_versions.append(list(locks(recording).rows))
+    for old, new in zip(*rows_of_versions, strict=True):
         for name, row in (("thread #1002", old), ("virtual thread #1002", new)):
             assert {who.thread for who in row.holders if who.tid is None} <= {name}
             assert {who.thread for who in row.wakers if who.tid is None} <= {name}

@@ -100,8 +100,8 @@ def test_the_report_lacks_their_sections_alone_and_keeps_its_limits(recording: P
     payload = build_payload(open_recording(recording))
     added = [each for each in payload["sections"] if each["package"] != "headway"]
     assert [each["name"] for each in added] == list(FINE)
-    told = [re.search(r"^(\w+), which the package many", each["message"]) for each in payload["notices"]]
-    assert sorted(found[1] for found in told if found) == sorted([*BROKEN, "exits"])
+    packages_named = [re.search(r"^(\w+), which the package many", each["message"]) for each in payload["notices"]]
+    assert sorted(found[1] for found in packages_named if found) == sorted([*BROKEN, "exits"])
     assert json_bytes(payload["sections"]) <= SECTIONS_BYTES
     assert json_bytes(payload) <= PAYLOAD_BYTES
     json.dumps(payload, allow_nan=False)

@@ -161,8 +161,8 @@ def test_why_charges_a_lock_what_locks_says_though_others_and_ready_threads_had_
     waiter = FakeThread("app", 0, [("R", 20), ("B", 60), ("R", 20)], "waiter")
     holder = FakeThread("app", 0, [("R", 20), ("W", 30), ("R", 50)], "holder")
     waits = [Wait(0, 0, 20, 80, owner=1, waker=1, waking=80, stack=0)]
-    made = LockRecording([waiter, holder], waits, [LockHold(0, 1, 10, 80)], stacks=[STACK])
-    assert figures_of_the_lock(open_recording(made.write(tmp_path / "a.headway"))) == (60, 60)
+    lock_recording = LockRecording([waiter, holder], waits, [LockHold(0, 1, 10, 80)], stacks=[STACK])
+    assert figures_of_the_lock(open_recording(lock_recording.write(tmp_path / "a.headway"))) == (60, 60)
 
 
 PID = 100
@@ -179,9 +179,9 @@ def of_jvms(
     """Write a recording of that JVM and others, of one thread each (pids from 101 on); `phases`: pid, kind, from, to."""
     mine = [FakeThread("app", 0, [("R", 20), ("B", 60), ("R", 20)]), FakeThread("app", 0, [("R", 100)])]
     waits = [Wait(0, 0, 20, 80, owner=1, waker=1, waking=80, stack=0)]
-    made = LockRecording([*mine, *threads], waits, [LockHold(0, 1, 10, 80)], stacks=[STACK])
+    lock_recording = LockRecording([*mine, *threads], waits, [LockHold(0, 1, 10, 80)], stacks=[STACK])
     rows: dict[str, Rows] = {}
-    with contextlib.closing(open_recording(made.write(directory / "one.headway"))) as one:
+    with contextlib.closing(open_recording(lock_recording.write(directory / "one.headway"))) as one:
         for name in one.manifest.tables:
             found = one.query(f"SELECT * FROM {name}")
             names = [column[0] for column in found.description]
@@ -193,7 +193,7 @@ def of_jvms(
         {"pid": pid, "start_ns": ORIGIN + start, "dur_ns": end - start, "kind": kind, "cause": "test"}
         for pid, kind, start, end in phases
     ]
-    return open_recording(write_rows(directory / "several.headway", rows | tables, made.wall))
+    return open_recording(write_rows(directory / "several.headway", rows | tables, lock_recording.wall))
 
 
 def test_a_jvm_that_starts_takes_its_part_of_what_a_lock_of_another_one_lost_in_why_and_in_locks(

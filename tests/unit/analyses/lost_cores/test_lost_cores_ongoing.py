@@ -22,8 +22,8 @@ LAUNCHED: dict[str, Any] = {"ended_by": "duration"}
 
 
 def gain(path: Path, threads: list[FakeThread], waits: list[Wait], facts: dict[str, Any]) -> float | None:
-    made = LockRecording(threads, waits, stacks=[(*LOCK_FRAMES, APP)], facts=facts)
-    lost = why(open_recording(made.write(path))).account.lost
+    lock_recording = LockRecording(threads, waits, stacks=[(*LOCK_FRAMES, APP)], facts=facts)
+    lost = why(open_recording(lock_recording.write(path))).account.lost
     (lock,) = (loss for loss in lost if loss.cause == "lock_contention")
     return lock.likely_speedup
 

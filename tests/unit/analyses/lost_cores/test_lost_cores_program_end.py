@@ -122,8 +122,10 @@ def test_a_lock_counts_for_as_long_as_nobody_knows_who_ended_the_waits_that_the_
     others: Sequence[Wait], unknown_ns: int, tmp_path: Path
 ) -> None:
     wakers = {JAVA: [(MAIN, FUTEX)], MAIN: [(-1, FUTEX)], WAITER: [(HOLDER, FUTEX)]}
-    made = LockRecording([LAUNCHER, *SERVERS], [FOR_THE_LOCK, *others], classes=(LOCK_CLASS, CONDITION), wakers=wakers)
-    found = open_recording(made.write(tmp_path / "r"))
+    program = LockRecording(
+        [LAUNCHER, *SERVERS], [FOR_THE_LOCK, *others], classes=(LOCK_CLASS, CONDITION), wakers=wakers
+    )
+    found = open_recording(program.write(tmp_path / "r"))
     lost_ns = lock_of(found).core_ns
     assert lost_ns >= 16
     # Two cores, and a replay in which main is no earlier: what is known of it is between nothing and all that was lost.
@@ -144,9 +146,9 @@ class _OneMoreReader(LockRecording):
 @pytest.mark.parametrize("number", [len(SERVERS) + 1, len(SERVERS) + 2, 5000])
 def test_threads_that_are_not_on_record_are_somebody_outside(number: int, tmp_path: Path) -> None:
     wakers = {JAVA: [(MAIN, FUTEX)], MAIN: [(-1, SOCKET)], WAITER: [(HOLDER, FUTEX)]}
-    made = _OneMoreReader([LAUNCHER, *SERVERS], [FOR_THE_LOCK], wakers=wakers)
-    made.reader = number
-    found = open_recording(made.write(tmp_path / "r"))
+    program = _OneMoreReader([LAUNCHER, *SERVERS], [FOR_THE_LOCK], wakers=wakers)
+    program.reader = number
+    found = open_recording(program.write(tmp_path / "r"))
     assert gain(found) > 1.1, "main read what somebody outside wrote"
     replay = Replay(found, pieces.load(found, (0, 100)), (0, 100))
     known = replay.part_for_the_end(np.array([HELPER, WAITER]), np.array([30, 10]), (0, 100))
@@ -183,6 +185,6 @@ def test_a_program_that_did_not_end_or_whose_end_is_not_known_waited_for_no_thre
     facts: dict[str, object], tmp_path: Path
 ) -> None:
     threads = [LAUNCHER, FakeThread("app", 0, [("R", 98)], "main")]
-    made = LockRecording(threads, [], wakers={JAVA: [(MAIN, FUTEX)]}, facts=facts).write(tmp_path / "r")
-    found = open_recording(made)
+    program = LockRecording(threads, [], wakers={JAVA: [(MAIN, FUTEX)]}, facts=facts).write(tmp_path / "r")
+    found = open_recording(program)
     assert ProgramEnd(found, load_threads(found), [MAIN], np.zeros(2, np.int64)).thread(ORIGIN + 100) is None

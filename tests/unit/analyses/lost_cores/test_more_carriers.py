@@ -79,7 +79,7 @@ class Simulated:
             FakeThread("carrier", 0, [("R", 1), ("B", self.end - 1), ("R", 1)], f"ForkJoinPool-1-worker-{i + 1}")
             for i in range(self.carriers)
         ]
-        made = LockRecording(
+        lock_recording = LockRecording(
             threads,
             self.waits,
             wall=self.end + 1,
@@ -88,7 +88,7 @@ class Simulated:
             no_objects=(NAP,),
             stacks=[JOIN, ENTER, SLEEP],
         )
-        return {loss.cause: loss for loss in why(open_recording(made.write(path))).account.lost}
+        return {loss.cause: loss for loss in why(open_recording(lock_recording.write(path))).account.lost}
 
 
 def test_the_simulation_is_that_of_the_program() -> None:

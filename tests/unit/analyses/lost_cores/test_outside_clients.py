@@ -34,8 +34,10 @@ def lock_of(path: Path, first: int, second: int, *, is_server: bool, is_attached
     ]
     facts = {"attached": True, "ended_by": "interrupt"} if is_attached else {}
     seen = [(1, "native", 1)] if is_server else []
-    made = LockRecording(threads, waits, stacks=[(*LOCK_FRAMES, APP), ACCEPT], facts=facts, standing=seen)
-    (lock,) = (each for each in why(open_recording(made.write(path))).account.lost if each.cause == "lock_contention")
+    lock_recording = LockRecording(threads, waits, stacks=[(*LOCK_FRAMES, APP), ACCEPT], facts=facts, standing=seen)
+    (lock,) = (
+        each for each in why(open_recording(lock_recording.write(path))).account.lost if each.cause == "lock_contention"
+    )
     return lock
 
 

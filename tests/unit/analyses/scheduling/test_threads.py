@@ -11,11 +11,11 @@ from support.builders.synthetic import FakeThread
 
 
 def test_each_thread_has_its_times_from_the_start_of_the_recording(tmp_path: Path) -> None:
-    made = [
+    fake_threads = [
         FakeThread("app", 100, [("R", 50), ("B", 30), ("W", 20), ("R", 100)], "short", stolen=[5, 10]),
         FakeThread("gc", 0, [("R", 400)], "GC Thread#0"),
     ]
-    result = threads(open_recording(synthetic.write(tmp_path / "a.headway", made, 400)))
+    result = threads(open_recording(synthetic.write(tmp_path / "a.headway", fake_threads, 400)))
     collector, short = result.rows  # those that ran longest first
     assert (short.start_ns, short.end_ns, collector.start_ns, collector.end_ns) == (100, 300, 0, None)
     assert (short.running_ns, short.runnable_ns, short.blocked_ns, short.switches) == (150, 20, 30, 2)
