@@ -12,6 +12,7 @@ Bounded    by MOST_WATCHED other threads, those that ran longest.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-MOST_WATCHED = 32
+MOST_WATCHED, MOST_INTERVALS = 32, 1 << 23
+"""Threads that are watched beside each; and times at work of theirs that are kept for the next one (16 bytes each)."""
 WORK_BETWEEN = 0.25
 """A thread that runs longer between its sleeps, as a part of them, does more than look."""
 LEAST_LOOKS = 3
@@ -54,6 +56,7 @@ class PollingSleeps:
         self._recording = recording
         self._places = places
         self._times = times
+        self._others = OtherThreads(recording)
         self._found: dict[tuple[int, tuple[int, ...], tuple[int, int]], int | None] = {}
 
     def overslept_ns(self, row: LossRow, window: tuple[int, int]) -> int | None:
@@ -67,11 +70,51 @@ class PollingSleeps:
             else:
                 thread, start, end = self._places.waits_for(causes.SLEEP, row.key, window)
             inside = (start < window[1]) & (end > window[0])
-            self._found[which] = slept_too_long_ns(self._recording, thread[inside], start[inside], end[inside])
+            self._found[which] = slept_too_long_ns(
+                self._recording, self._others, thread[inside], start[inside], end[inside]
+            )
         return self._found[which]
 
 
-def slept_too_long_ns(recording: Recording, thread: Ints, start: Ints, end: Ints) -> int | None:
+class OtherThreads:
+    """When the threads that ran longest were at work: looked up once for all that sleep."""
+
+    def __init__(self, recording: Recording) -> None:
+        """Nothing is loaded until it is needed."""
+        self._recording = recording
+        self._active: dict[int, tuple[Ints, Ints]] = {}
+        self._intervals = 0
+
+    @cached_property
+    def _longest(self) -> list[int]:
+        rows = self._recording.query(
+            "SELECT s.thread_id FROM slice s JOIN thread t USING (thread_id)"
+            f" WHERE t.kind IN ({_PROGRAM}) GROUP BY 1 ORDER BY SUM(s.running_ns) DESC, 1 LIMIT {MOST_WATCHED + 1}"
+        ).fetchall()
+        return [thread for (thread,) in rows]
+
+    def at(self, thread: int, ns: Ints) -> tuple[Bools, Ints]:
+        """Return by instant whether any thread but this one was at work then, and if not, when the last one stopped."""
+        is_active, stopped_ns = np.zeros(len(ns), bool), np.zeros(len(ns), np.int64)
+        for other in [each for each in self._longest if each != thread][:MOST_WATCHED]:
+            woken, until = self._active_of(other)
+            at = np.searchsorted(woken, ns, side="right") - 1
+            stop = np.append(until, 0)[at]  # before its first time at work it stopped at no time
+            is_active |= stop > ns
+            stopped_ns = np.maximum(stopped_ns, stop)
+        return is_active, stopped_ns
+
+    def _active_of(self, thread: int) -> tuple[Ints, Ints]:
+        found = self._active.get(thread)
+        if found is None:
+            found = _active(self._recording, thread)
+            if self._intervals + len(found[0]) <= MOST_INTERVALS:
+                self._intervals += len(found[0])
+                self._active[thread] = found
+        return found
+
+
+def slept_too_long_ns(recording: Recording, others: OtherThreads, thread: Ints, start: Ints, end: Ints) -> int | None:
     """Return for how long the sleeps of a thread (ns from the recording's start) went on after others had stopped; None: it is
     not known to poll, as where several threads sleep so.
     """
@@ -82,7 +125,7 @@ def slept_too_long_ns(recording: Recording, thread: Ints, start: Ints, end: Ints
     looked_ns, worked_ns = _looks(recording, one, start, end)
     if worked_ns > WORK_BETWEEN * int((end - start).sum()):
         return None
-    is_active, stopped_ns = _others_at(recording, one, np.concatenate([start, looked_ns]))
+    is_active, stopped_ns = others.at(one, np.concatenate([start, looked_ns]))
     (at_start, at_look), stopped_ns = np.split(is_active, 2), stopped_ns[len(start) :]
     slept_on = ~at_look & np.append(~at_start[1:], False)
     done = int(np.count_nonzero(~at_look))
@@ -117,23 +160,6 @@ def _wakes(recording: Recording, thread: int, start: Ints, end: Ints) -> Bools:
     ).fetchnumpy()
     woken = np.asarray(rows["woken"], np.int64)
     return np.searchsorted(woken, start[1:], side="right") > np.searchsorted(woken, end[:-1])
-
-
-def _others_at(recording: Recording, thread: int, ns: Ints) -> tuple[Bools, Ints]:
-    """Return by instant whether any other thread of the program was at work then, and if not, when the last one stopped."""
-    is_active, stopped_ns = np.zeros(len(ns), bool), np.zeros(len(ns), np.int64)
-    others = recording.query(
-        "SELECT s.thread_id FROM slice s JOIN thread t USING (thread_id)"
-        f" WHERE t.kind IN ({_PROGRAM}) AND s.thread_id != $1 GROUP BY 1 ORDER BY SUM(s.running_ns) DESC LIMIT {MOST_WATCHED}",
-        (thread,),
-    ).fetchall()
-    for (other,) in others:
-        woken, until = _active(recording, other)
-        at = np.searchsorted(woken, ns, side="right") - 1
-        stop = np.append(until, 0)[at]  # before its first time at work it stopped at no time
-        is_active |= stop > ns
-        stopped_ns = np.maximum(stopped_ns, stop)
-    return is_active, stopped_ns
 
 
 def _active(recording: Recording, thread: int) -> tuple[Ints, Ints]:
