@@ -36,10 +36,10 @@ def test_what_a_killed_process_left_goes_with_the_next(place: Path) -> None:
         assert (left / "spilled").exists(), "its process lives"
         process.send_signal(signal.SIGKILL)
         process.wait()
-    made = make_scratch("test")
-    assert [*place.iterdir()] == [made.path]
-    assert made.path.stat().st_mode & 0o777 == 0o700
-    made.remove()
+    own_scratch = make_scratch("test")
+    assert [*place.iterdir()] == [own_scratch.path]
+    assert own_scratch.path.stat().st_mode & 0o777 == 0o700
+    own_scratch.remove()
     assert [*place.iterdir()] == []
 
 

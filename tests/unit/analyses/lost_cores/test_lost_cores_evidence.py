@@ -346,10 +346,10 @@ def test_where_threads_slept_as_headway_attached_is_said_of_their_sleeps(tmp_pat
     other = FakeThread("app", 0, [("B", 40), ("R", 2), ("B", 40), ("R", 2)], "loop-2")
     stack = (("java.lang.Thread", "sleep"), ("org.example.Shop", "slow"), ("org.example.Server", "dispatch"))
     parked = (("java.lang.Thread", "sleep"), ("org.example.Shop", "other"))
-    made = LockRecording(
+    program = LockRecording(
         [asleep, other], [], wall=WALL, stacks=[stack, parked], standing=[(0, "sleep", 0), (1, "native", 1)]
     )
-    recording = open_recording(made.write(tmp_path / "a.headway"))
+    recording = open_recording(program.write(tmp_path / "a.headway"))
     assert seen_at(recording, [0, 1], "sleep") == [
         "when headway first looked, 1 thread of 1 that did so stood in org.example.Shop.slow:1"
     ]

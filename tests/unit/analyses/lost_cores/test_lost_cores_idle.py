@@ -149,8 +149,8 @@ def test_that_a_program_was_idle_is_the_first_thing_said_of_it(tmp_path: Path) -
 
 
 def test_who_waits_for_a_lock_meanwhile_is_no_idle_program(tmp_path: Path) -> None:
-    held = [Wait(2, 0, 0, WALL, owner=0)]
-    account = why(recorded(tmp_path, server(), IN_CALLS, OF_SERVER, held, LOCK)).account
+    waits_for_the_lock = [Wait(2, 0, 0, WALL, owner=0)]
+    account = why(recorded(tmp_path, server(), IN_CALLS, OF_SERVER, waits_for_the_lock, LOCK)).account
     assert account.outside_ns == 0
     assert "lock_contention" in {loss.cause for loss in account.lost}
 

@@ -138,8 +138,8 @@ def test_without_a_record_of_locks_a_sleep_has_a_bound_and_no_likely_gain_and_th
     (loss,) = (loss for loss in found.account.lost if loss.cause == "sleep")
     assert loss.bound_speedup == pytest.approx(61 / 38)
     assert loss.likely_speedup is None
-    (told,) = (notice for notice in found.notices if notice.id == "HW499")
-    assert f"without sleep and I/O ({percent(40 / 122)} of the core time) is not known" in told.message
+    (unknown_gain,) = (notice for notice in found.notices if notice.id == "HW499")
+    assert f"without sleep and I/O ({percent(40 / 122)} of the core time) is not known" in unknown_gain.message
 
 
 def test_where_locks_were_recorded_and_nobody_waited_for_one_a_sleep_is_replayed(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def recording(path: Path, threads: list[dict[str, Any]], runs: pa.Table, **table
 
     counts = {name.name: 0 for name in TABLES["activity"].columns} | {"bin_start_ns": ORIGIN, "dur_ns": 100 * MS}
     rows = {"thread": threads, "activity": [counts], **tables}
-    made = {name: pa.Table.from_pylist(each, schema=arrow_schema(TABLES[name])) for name, each in rows.items()}
+    arrow_tables = {name: pa.Table.from_pylist(each, schema=arrow_schema(TABLES[name])) for name, each in rows.items()}
     manifest = {
         "mode": "ebpf",
         "window": {"start_ns": ORIGIN, "end_ns": ORIGIN + 100 * MS},
@@ -66,7 +66,7 @@ def recording(path: Path, threads: list[dict[str, Any]], runs: pa.Table, **table
         "affinity": [0, 1],
         "ended_by": "exit",
     }
-    return open_recording(write_recording(path / "made.headway", manifest, {**made, "slice": runs}))
+    return open_recording(write_recording(path / "made.headway", manifest, {**arrow_tables, "slice": runs}))
 
 
 def account(found: Recording, **options: Any) -> Attribution:

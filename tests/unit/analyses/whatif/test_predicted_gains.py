@@ -53,7 +53,7 @@ def recording(
     path: Path, *, lock: str = LOCK_CLASS, stack: Sequence[tuple[str, str]] = LOCK_FRAMES, **facts: Any
 ) -> Recording:
     """Return the recording of a program in which one thread waits for another one's lock."""
-    made = LockRecording(
+    program = LockRecording(
         THREADS,
         [WAIT],
         [LockHold(0, HOLDER, 10_000, 50_000), LockHold(0, WAITER, 50_000, 95_000)],
@@ -63,7 +63,7 @@ def recording(
         wakers=WAKERS,
         facts={"recorded_cores": 2, **facts},
     )
-    return open_recording(made.write(path))
+    return open_recording(program.write(path))
 
 
 def lock_of(of: Recording, **options: Any) -> Loss:
@@ -103,8 +103,8 @@ def test_a_sleep_is_predicted_without_a_record_of_locks(tmp_path: Path) -> None:
         FakeThread("app", 0, [("R", 30_000), ("B", 40_000), ("R", 29_000)], "main"),
         FakeThread("app", 0, [("R", 20_000)], "other"),
     ]
-    made = LockRecording(threads, [], wall=100_000, wakers={JAVA: [(MAIN, FUTEX)], MAIN: [(-1, NANOSLEEP)]})
-    of = open_recording(made.write(tmp_path / "r"))
+    program = LockRecording(threads, [], wall=100_000, wakers={JAVA: [(MAIN, FUTEX)], MAIN: [(-1, NANOSLEEP)]})
+    of = open_recording(program.write(tmp_path / "r"))
     (loss,) = (loss for loss in why(of, gains=PredictedGains(of)).account.lost if loss.cause == "sleep")
     assert loss.likely_interval is not None
     assert loss.likely_speedup == pytest.approx(100 / 60)
@@ -172,8 +172,8 @@ def test_a_sleep_that_a_parts_end_cuts_is_a_loss_of_the_part(tmp_path: Path) -> 
         FakeThread("app", 0, [("R", 30_000), ("B", 40_000), ("R", 29_000)], "main"),
         FakeThread("app", 0, [("R", 20_000)], "other"),
     ]
-    made = LockRecording(threads, [], wall=100_000, wakers={JAVA: [(MAIN, FUTEX)], MAIN: [(-1, NANOSLEEP)]})
-    of = open_recording(made.write(tmp_path / "r"))
+    program = LockRecording(threads, [], wall=100_000, wakers={JAVA: [(MAIN, FUTEX)], MAIN: [(-1, NANOSLEEP)]})
+    of = open_recording(program.write(tmp_path / "r"))
     lost = why(of, window=(0, 60_000), gains=PredictedGains(of)).account.lost
     (loss,) = (loss for loss in lost if loss.cause == "sleep")
     assert loss.likely_interval is not None
@@ -191,7 +191,7 @@ def test_the_gain_on_other_cores_is_between_two_runs_on_these(cores: int, tmp_pa
         FakeThread("app", 10_000, [("B", 40_000), ("R", 40_000)], "worker-2"),
     ]
     wakers = {**WAKERS, 4: [(HOLDER, FUTEX)]}
-    made = LockRecording(
+    program = LockRecording(
         threads,
         [WAIT],
         [LockHold(0, HOLDER, 10_000, 50_000), LockHold(0, WAITER, 50_000, 95_000)],
@@ -200,7 +200,7 @@ def test_the_gain_on_other_cores_is_between_two_runs_on_these(cores: int, tmp_pa
         wakers=wakers,
         facts={"recorded_cores": 2},
     )
-    of = open_recording(made.write(tmp_path / "r"))
+    of = open_recording(program.write(tmp_path / "r"))
     loss = lock_of(of, cores=cores)
     asked = LockChange(loss.place.lock or "", is_removed=True)
     without = whatif(of, [cores], Change(1, locks=(asked,))).predicted[0].wall_ns
@@ -275,17 +275,17 @@ def apart(waits: Waits) -> Waits:
 
 @given(steps=WAITS, waits=WAITS)
 def test_the_steps_that_wait_are_those_whose_middle_is_in_a_wait_of_their_thread(steps: Waits, waits: Waits) -> None:
-    mine, told = apart(steps), apart(waits)
+    mine, waits_apart = apart(steps), apart(waits)
     columns = {
         name: np.array([each[at] for each in mine], np.int64)
         for at, name in enumerate(("thread", "begin_ns", "woken_ns"))
     }
-    thread, start, end = (np.array([each[at] for each in told], np.int64) for at in range(3))
+    thread, start, end = (np.array([each[at] for each in waits_apart], np.int64) for at in range(3))
     expected = {
         row
         for row, (one, begin, woken) in enumerate(mine)
         if woken > begin
-        and (before := [each for each in told if each[0] == one and each[1] <= (begin + woken) // 2])
+        and (before := [each for each in waits_apart if each[0] == one and each[1] <= (begin + woken) // 2])
         and before[-1][2] >= (begin + woken) // 2
     }
     assert set(waiting_steps(columns, thread, start, end).tolist()) == expected
