@@ -292,7 +292,8 @@ ROWS: tuple[Message, ...] = (
         "more places than memory is for",
         "threads waited for {objects} objects: the {kept} with the most waiting have rows of their own. The other {folded} share "
         "rows: one for each of the {shown} classes and places with the most waiting, and, of {places} more, one for each class "
-        "or kind of waiting, without a place. Rows for all take {needed} of memory; the limit is {limit}",
+        "or kind of waiting, without a place, nor a process where there are too many (its number is -1 then). Rows for all take "
+        "{needed} of memory; the limit is {limit}",
         "Code that is made without end waits at places without end. Sums are exact in either case; holders, chains and places "
         "are known only for objects with a row of their own. The limit is 1G without a setting.",
         "HEADWAY_MEMORY={needed} headway ...   (gives each object its row)",

@@ -224,8 +224,8 @@ def _of_the_program() -> tuple[click.Option, ...]:
             ["--no-wait"],
             multiple=True,
             metavar="PLACE",
-            help="Nobody waits at PLACE (a line or method) for a connection, a permit or what else several threads may have at once: "
-            "there are enough. Needs --locks recorded.",
+            help="Nobody waits at PLACE (a line or method) for a connection, a permit or what else several threads may have at "
+            "once: there are enough. Needs --locks recorded.",
         ),
         click.Option(
             ["--balanced"],
