@@ -102,7 +102,7 @@ ROWS: tuple[Message, ...] = (
         "HW499",
         "waits that were not replayed",
         "locks were not recorded: the likely gain without sleep and I/O ({share} of the core time) is not known",
-        "A program that ended by itself, or a part of it, is replayed as the kernel saw it. Of a program that goes on "
+        "The largest losses of a program are replayed as the kernel saw it. Of long runs and of smaller losses "
         "only the waits are, for which headway must know who waited for whom. Without locks "
         "such losses have a bound only, and are ordered by their lost core time. Besides, the stacks of waiting "
         "threads are then taken only once, at an attach. Waits for work that begin later (event loops, accept "
@@ -110,6 +110,24 @@ ROWS: tuple[Message, ...] = (
         "looks like lost time.",
         "headway run --locks -- CMD",
         severity=NOTE,
+    ),
+    Message(
+        "HW455",
+        "gains of threads that come and go",
+        "{path} is of a program that would have gone on, and those that waited come and go with their tasks",
+        "How much faster such a program is, is how much more its threads do together in the same time. A thread that ends "
+        "with its task does no more when it waits less: others take its place, and what these would do is not recorded.",
+        "headway why {path}   (the bound is the most that can be gained)",
+        NOTE,
+    ),
+    Message(
+        "HW454",
+        "gains of threads that wait for each other's work",
+        "{path} is of a program that would have gone on, and threads waited for what others hand over",
+        "Without such a wait a thread does not do what it did: it has nothing to do it with, or hands over more than the others "
+        "take. What threads do together then is what the slowest of them does, and which one that is, is not known.",
+        "headway why {path}   (the bound is the most that can be gained)",
+        NOTE,
     ),
     Message(
         "HW452",

@@ -115,9 +115,10 @@ def assert_lost_time_is(lost_ns: int, text: str) -> None:
 
 def test_the_terminal_the_json_and_the_library_say_the_same(recorded: Path) -> None:
     from headway.analyses.lost_cores.analysis import why
+    from headway.analyses.whatif.predicted_gains import PredictedGains
 
-    said = ask(recorded)
-    account = why(open_recording(recorded)).account
+    said, recording = ask(recorded), open_recording(recorded)
+    account = why(recording, gains=PredictedGains(recording)).account
     assert [row["core_ns"] for row in said["lost"]] == [loss.core_ns for loss in account.lost]
     shown = headway("why", recorded)
     assert shown.returncode == 0

@@ -18,7 +18,7 @@ from headway.analyses.lost_cores.cause_kinds import CALLS
 from headway.analyses.lost_cores.text import SMALL_GAIN, method_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -54,12 +54,16 @@ class AvoidedLoss:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many times as fast a program would be, and between which limits; `refused`: why nothing is known of the run."""
+    """How many times as fast a program would be, and between which limits.
+
+    `refused`: why nothing is known of the run, or of this loss alone (`is_of_run` False).
+    """
 
     speedup: float = 1.0
     low: float = 1.0
     high: float = 1.0
     refused: Notice | None = None
+    is_of_run: bool = True
 
 
 class Gains(Protocol):
@@ -73,18 +77,27 @@ class Gains(Protocol):
 
 
 def with_predictions(
-    found: Sequence[Saving], gains: Gains, places: Places, times: KernelTimes, window: tuple[int, int]
+    found: Sequence[Saving],
+    gains: Gains,
+    places: Places,
+    times: KernelTimes,
+    window: tuple[int, int],
+    hangs_on_clients: Callable[[LossRow, tuple[int, int]], bool],
 ) -> list[Saving]:
-    """Return losses, each with the time saved without it, with what is predicted of them instead of what was estimated."""
+    """Return losses, each with the time saved without it, with what is predicted of them instead of what was estimated.
+
+    Nothing is asked of what hangs on clients outside of the recording.
+    """
     every: dict[int, AvoidedLoss] = {}
     for i in sorted(range(len(found)), key=lambda i: -found[i][0]):
         avoided = _avoided(found[i][1], found[i][2], places, times, window)
-        if avoided is not None:
+        if avoided is not None and not hangs_on_clients(found[i][1], window):
             every[i] = avoided
     asked = list(every)[:MOST_ASKED]
     answers = dict(zip(asked, gains.without([every[i] for i in asked]), strict=True))
-    refused = next((each for each in answers.values() if each is not None and each.refused is not None), None)
-    if refused is not None:  # of the run, and so of all of them
+    refusals = [each for each in answers.values() if each is not None and each.refused is not None]
+    refused = next((each for each in refusals if each.is_of_run), None)
+    if refused is not None:  # and so of all of them
         answers = dict.fromkeys(every, refused)
     wall_ns = window[1] - window[0]
     return [_with_gain(each, answers.get(i), wall_ns) for i, each in enumerate(found)]

@@ -126,7 +126,8 @@ class Losses:
                 (saved, row, Loss(NAMES[row.cause], row.core_ns, share, place, limit, (), None, likely, doubts))
             )
         if is_whole and self.predicted is not None:
-            found = with_predictions(found, self.predicted, self.places, self.times, window)
+            hangs_on_clients = self.gains.hangs_on_clients
+            found = with_predictions(found, self.predicted, self.places, self.times, window, hangs_on_clients)
         found = [(saved, row, _with_doubts_of_gain(loss, inputs)) for saved, row, loss in found]
         ordered = ranked(found, inputs.wall_ns, lambda lock, asleep: self._is_by_holder(lock, asleep, window))
         return tuple(

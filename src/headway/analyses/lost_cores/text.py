@@ -71,8 +71,8 @@ def polling_text(late_ns: int) -> str:
 
 
 def refused_gain_text(reason: str) -> str:
-    """Return that nothing is known of a gain, as the replay of the run is refused for a reason (the id of a message)."""
-    return f"How much faster it would be is not known: the replay of the run is refused ({reason})"
+    """Return that nothing is known of a gain, as a replay of the run is refused for a reason (the id of a message)."""
+    return f"How much faster it would be is not known: a replay of the run without it is refused ({reason})"
 
 
 def others_sentence(account: Account) -> str:

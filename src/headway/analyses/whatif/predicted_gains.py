@@ -6,11 +6,12 @@ Method     each loss is a change, predicted by the replay of `headway whatif`, w
            that several threads may have at once are waits that take no time. Where the order of locks can't be decided anew,
            the waits for a lock are left out, and all others get theirs in the recorded order.
            The speedup is that of `headway whatif`: of a machine that runs nothing else. Of a window it is that of the thread
-           which the program's critical path is on at its end; of other cores that of the run there, with the loss and without.
+           which the program's critical path is on at its end; of a program that would have gone on (also of one that
+           somebody outside told to end) that of what its threads do together (whatif.together); of other cores that of the
+           run there, with the loss and without.
 Bounded    by MOST_SLICES slices, or waits, in all replays; nothing is asked of a run that takes more for one loss. The replay has
-           no virtual threads, and no end of a program that would have gone on, also of one that was told to end (by a signal of
-           somebody outside, or since a time was over): of these nothing is predicted. Nor is anything where threads looked for
-           room in a queue again and again (HW903).
+           no virtual threads: of these nothing is predicted. Nor is anything where threads looked for room in a queue again and
+           again (HW903).
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ import numpy as np
 from headway.analyses.common import causes
 from headway.analyses.critical_path.stopped import stop_of_program
 from headway.analyses.lost_cores.changes import Gain
+from headway.analyses.lost_cores.gains.ongoing import unseen_part
 from headway.analyses.whatif.predictions import Runs, predict
 from headway.analyses.whatif.queues import polling_for_room
 from headway.analyses.whatif.ranking import Candidates
 from headway.analyses.whatif.step_changes import ChangedSteps, program_steps
+from headway.analyses.whatif.together import together
 from headway.analyses.whatif.types import BalanceChange, Change, LockChange, QueueChange
 from headway.analyses.whatif.unchanged import loaded
 from headway.analyses.whatif.waiting_steps import waiting_steps
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headway.analyses.lost_cores.changes import AvoidedLoss
+    from headway.analyses.whatif.run_steps import RecordedRun
     from headway.analyses.whatif.types import Predicted, UnchangedRun
     from headway.store import Recording
 
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
 MOST_SLICES = 6_000_000
 """Slices of a run, or waits of which the JVM told if these are more, times its replays: some two seconds."""
 _REPLAYS_OF_A_RUN, _REPLAYS_OF_A_LOSS = 4, 6
+MOST_UNSEEN = 0.05
+"""Part of a loss's waiting that may be of threads which come and go with their tasks, in a program that goes on."""
 _ENOUGH_ROOM = 1_000_000
 """Elements of a queue in which nobody waits for room."""
 _NAMED = {causes.FULL, causes.IMBALANCE}
@@ -70,9 +76,11 @@ class PredictedGains:
         """Return what would be gained without each of some losses, the most important one first; None where nothing is asked."""
         room = MOST_SLICES // max(self._rows("slice"), self._rows("block"), 1) - _REPLAYS_OF_A_RUN
         asked = losses[: max(room // _REPLAYS_OF_A_LOSS, 0)]
-        if not asked or self._candidates is None:
+        if not asked:
             return [None] * len(losses)
-        refused = self._candidates.unchanged.refused or polling_for_room(self._recording)
+        candidates = self._candidates
+        refused = candidates if isinstance(candidates, Notice) else candidates.unchanged.refused
+        refused = refused or polling_for_room(self._recording)
         if refused is not None:  # of the whole run: those that are not asked about are no better known
             return [Gain(refused=refused)] * len(losses)
         return [*map(self._gain, asked), *[None] * (len(losses) - len(asked))]
@@ -81,19 +89,47 @@ class PredictedGains:
         return self._recording.manifest.tables[table].rows if self._recording.has(table) else 0
 
     @cached_property
-    def _candidates(self) -> Candidates | None:
-        """The run and its unchanged replays; None where it can't be replayed, or has no end of its own."""
+    def _candidates(self) -> Candidates | Notice:
+        """The run and its unchanged replays; why there are none where it can't be replayed."""
         try:
             run = loaded(self._recording, self._window)
-        except HeadwayError:
-            return None
-        if run.last < 0 or stop_of_program(self._recording, run.threads) is not None:
-            return None
+            stop = stop_of_program(self._recording, run.threads)
+            if stop is not None or run.last < 0:
+                return self._going_on(run, None if stop is None else stop.start_ns)
+        except HeadwayError as error:
+            return error.notice
         return Candidates(self._recording, run, self._window)
+
+    def _going_on(self, run: RecordedRun, stop_ns: int | None) -> Candidates | Notice:
+        """Return a run that would have gone on, up to where somebody outside told it to end."""
+        begin, end = self._window or (0, self._recording.wall_ns)
+        window = self._window
+        if stop_ns is not None and stop_ns - self._recording.window_ns[0] < end:
+            window = (begin, max(stop_ns - self._recording.window_ns[0], begin + 1))
+            run = loaded(self._recording, window)
+        found = together(self._recording, run, window)
+        if found is None:
+            return Notice.of("HW455", path=self._recording.path)
+        return Candidates(self._recording, dataclasses.replace(run, last=-1, cut_ns=0, together=found), window)
+
+    def _refused(self, run: RecordedRun, loss: AvoidedLoss) -> Notice | None:
+        """Return why nothing is known of one loss of a program that goes on; None where something is."""
+        if run.together is None:
+            return None
+        if loss.cause in (causes.CONDITION, causes.FULL):
+            return Notice.of("HW454", path=self._recording.path)
+        origin = self._recording.window_ns[0]
+        begin, end = self._window or (0, self._recording.wall_ns)
+        span = (origin + begin, origin + end)
+        unseen = unseen_part(run.threads, len(run.threads), loss.thread, loss.end - loss.start, span)
+        return Notice.of("HW455", path=self._recording.path) if unseen > MOST_UNSEEN else None
 
     def _gain(self, loss: AvoidedLoss) -> Gain | None:
         candidates = self._candidates
-        assert candidates is not None
+        assert isinstance(candidates, Candidates)
+        refused = self._refused(candidates.run, loss)
+        if refused is not None:
+            return Gain(refused=refused, is_of_run=False)
         change = self._named_change(candidates, loss)
         try:
             if change is not None:

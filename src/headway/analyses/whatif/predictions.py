@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
+from headway.analyses.whatif.together import OF_EACH
 from headway.analyses.whatif.types import Change, Levels, Predicted
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible
@@ -96,6 +97,9 @@ class Runs:
         from headway import _native
 
         planned = self._plans(change.locks, order) if plans is None else plans
+        together = self.runs[0].together if len(self.runs) == 1 else None
+        if together is not None and timeline is None:
+            timeline = _native.ReplayTimeline(self.runs[0].steps)
         found = interruptible(
             _native.replay_on_cores,
             runs=[each.steps if each.pools is None else each.pools.steps(extent) for each in self.runs],
@@ -117,10 +121,15 @@ class Runs:
                 for i, each in enumerate(self.runs)
             ],
         )
-        return [
+        replays = [
             Replayed(ns + run.cut_ns if ns >= 0 else ns, Levels(*levels), *rest)
             for run, (ns, levels, *rest) in zip(self.runs, found, strict=True)
         ]
+        if together is None or timeline is None or replays[0].ns < 0:
+            return replays
+        is_of_each = not OF_EACH.isdisjoint(change.without)
+        ns = together.replayed_ns(timeline, change.cores * change.clock, is_of_each=is_of_each)
+        return [replays[0]._replace(ns=ns)]
 
     def _plans(self, changes: tuple[LockChange, ...], seed: int) -> list[_native.LockPlan | None]:
         return [
@@ -179,7 +188,8 @@ def _interval(
     """Return between which wall times a run ends, of its replays after a change, the most likely one first."""
     ends = [each.ns for each in replays if each.ns >= 0]
     # Nobody knows whose end it waits for, or how late everything was: who sleeps may be no part of that.
-    if run.last < 0 or (replay.quiet_ns or 0) < STARVED * run.wall_ns:
+    is_end_unknown = run.last < 0 and run.together is None
+    if is_end_unknown or (replay.quiet_ns or 0) < STARVED * run.wall_ns:
         ends.append(max(replays[0].ns - replays[0].levels.none_ns, 0.0))
     off = abs(replay.error or 0.0)
     grown = (1 + WORK_PER_DOUBLING) ** abs(math.log2(change.cores / replay.recorded_cores))

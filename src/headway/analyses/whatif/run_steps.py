@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.whatif.pools import PoolRun
+    from headway.analyses.whatif.together import Together
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -67,6 +68,7 @@ class RecordedRun:
     shorter, as samples woke threads that slept and ran late. `naps_ns`: so long the thread that stops a JVM's threads slept, in
     most of a JVM, until they were.
     `pools`: where tasks are threads of the run. `cut_ns`: for how long the last thread had waited when a part of a run ended.
+    `together`: of a program that goes on, who goes on; a replay then takes as long as these need for what they did.
     """
 
     steps: _native.RunSteps
@@ -82,6 +84,7 @@ class RecordedRun:
     naps_ns: int = 0
     pools: PoolRun | None = None
     cut_ns: int = 0
+    together: Together | None = None
 
 
 def load_run(recording: Recording, window: tuple[int, int] | None = None) -> RecordedRun:

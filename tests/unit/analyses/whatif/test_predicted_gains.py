@@ -110,12 +110,11 @@ def test_a_sleep_is_predicted_without_a_record_of_locks(tmp_path: Path) -> None:
     assert loss.likely_speedup == pytest.approx(100 / 60)
 
 
-@pytest.mark.parametrize("facts", [{"ended_by": "duration"}, {"mode": "perf-switch"}], ids=["goes on", "no wakings"])
-def test_what_can_not_be_replayed_to_its_end_is_estimated(facts: dict[str, Any], tmp_path: Path) -> None:
-    of = recording(tmp_path / "r", **facts)
-    loss, estimated = lock_of(of), next(each for each in why(of).account.lost if each.cause == "lock_contention")
-    assert loss == estimated
-    assert loss.likely_interval is None
+def test_a_recording_that_can_not_be_replayed_says_why(tmp_path: Path) -> None:
+    loss = lock_of(recording(tmp_path / "r", mode="perf-switch"))
+    assert (loss.likely_speedup, loss.likely_interval) == (None, None)
+    assert loss.unknown_gain is not None
+    assert loss.unknown_gain.id == "HW820"
 
 
 def test_a_run_with_too_many_waits_is_estimated_before_anything_is_loaded(

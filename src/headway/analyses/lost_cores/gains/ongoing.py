@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.critical_path.stopped import handlers
+from headway.model.kinds import PROGRAM
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -48,6 +51,18 @@ class OngoingThreads:
         done = (self.running_ns[:, None] * self.life_ns[:, None] / needed_ns).sum(axis=0)
         more = done / max(float(self.running_ns.sum()), 1.0)
         return np.asarray(wall_ns - wall_ns / np.maximum(more, 1.0), np.int64)
+
+
+def acting(recording: Recording, threads: PathThreadTable) -> list[int]:
+    """Return the program's threads. A JVM's first one only waits for the main thread, and others act for signals alone."""
+    first = threads.tid == threads.pid
+    of_signals = handlers(recording, threads)
+    has_more = {int(pid) for pid in threads.pid[~first]}
+    return [
+        i
+        for i, kind in enumerate(threads.kinds)
+        if kind in PROGRAM and i not in of_signals and not (first[i] and int(threads.pid[i]) in has_more)
+    ]
 
 
 def ongoing_threads(

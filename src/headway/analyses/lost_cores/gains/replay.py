@@ -32,9 +32,9 @@ import numpy as np
 from headway.analyses.common import causes
 from headway.analyses.common.intervals import Spans
 from headway.analyses.critical_path.path_threads import load_threads
-from headway.analyses.critical_path.stopped import handlers, last_active, stop_of_program
+from headway.analyses.critical_path.stopped import last_active, stop_of_program
 from headway.analyses.lost_cores.account.io_wakers import io_waits, with_wakers
-from headway.analyses.lost_cores.gains.ongoing import OngoingThreads, ongoing_threads, unseen_part
+from headway.analyses.lost_cores.gains.ongoing import OngoingThreads, acting, ongoing_threads, unseen_part
 from headway.analyses.lost_cores.gains.program_end import ProgramEnd, reaching
 from headway.analyses.waits.carriers import freed_by
 from headway.analyses.waits.threads.mounted import carriers_of
@@ -199,15 +199,7 @@ class Replay:
     @cached_property
     def _program(self) -> list[int]:
         """The program's threads. A JVM's first one only waits for the main thread, and the kernel alone knows for whom."""
-        threads = self._threads
-        first = threads.tid == threads.pid
-        acting = handlers(self.recording, threads)
-        has_more = {int(pid) for pid in threads.pid[~first]}
-        return [
-            i
-            for i, kind in enumerate(threads.kinds)
-            if kind in PROGRAM and i not in acting and not (first[i] and int(threads.pid[i]) in has_more)
-        ]
+        return acting(self.recording, self._threads)
 
     @cached_property
     def _ending(self) -> list[int]:
