@@ -75,8 +75,8 @@ _ROWS = tuple(
 )
 MESSAGES: dict[str, Message] = {row.id: row for row in _ROWS}
 assert len(MESSAGES) == len(_ROWS), "a message id is used twice"
-_FILES = ("path", "directory")
-"""Facts that are names of files: in a remedy, which is a command, one is one word of a shell."""
+_WORDS = ("path", "directory", "lock")
+"""Facts that are names of files or locks: in a remedy, which is a command, one is one word of a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Notice:
         Raises KeyError for an unknown id or a fact its templates need and `facts` lacks.
         """
         row = MESSAGES[message_id]
-        words = {name: shlex.quote(str(facts[name])) for name in _FILES if name in facts}
+        words = {name: shlex.quote(str(facts[name])) for name in _WORDS if name in facts}
         return cls(row.id, in_number(row.text, facts).format(**facts), row.remedy.format(**facts | words))
 
     def as_json(self) -> dict[str, str]:

@@ -114,9 +114,10 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW455",
         "gains of threads that come and go",
-        "{path} is of a program that would have gone on, and those that waited come and go with their tasks",
-        "How much faster such a program is, is how much more its threads do together in the same time. A thread that ends "
-        "with its task does no more when it waits less: others take its place, and what these would do is not recorded.",
+        "{path} is of a program that would have gone on, and {why}",
+        "How much faster such a program is, is how much more its threads do together in the same time: those that were there "
+        "for most of it, and ran in its second half. A thread that ends with its task does no more when it waits less: others "
+        "take its place, and what these would do is not recorded.",
         "headway why {path}   (the bound is the most that can be gained)",
         NOTE,
     ),

@@ -105,8 +105,8 @@ ROWS: tuple[Message, ...] = (
     Message(
         "HW453",
         "more stacks than a profile has",
-        "the profile of {event} would have more than {most:,} calls: the {count:,} lightest stacks are in it without their "
-        "frames, as '(all lighter stacks)'",
+        "the profile of {event} would have more than {most:,} calls, or stacks of more than {frames:,} frames in all: the "
+        "{count:,} lightest stacks are in it without their frames, as '(all lighter stacks)'",
         "With a root for each thread all calls of its stacks are its own, so that a small recording may be a profile that "
         "fills the memory. All sums are exact.",
         "headway export NAME.headway --format FORMAT --thread RE   (of some threads)",

@@ -99,7 +99,7 @@ ROWS: tuple[Message, ...] = (
         "{lock} in {path} is not known to be a lock that one thread has at a time, or virtual threads waited for it",
         "Who has a semaphore, a read lock or a place in a queue is not recorded, so it can't be decided anew who gets it next. "
         "Of locks that a library made itself, nothing says whether one thread has them at a time.",
-        "headway whatif {path} --no-wait '{lock}'   (as if there were enough for all)",
+        "headway whatif {path} --no-wait {lock}   (as if there were enough for all)",
     ),
     Message(
         "HW832",

@@ -1,4 +1,4 @@
-"""HW874 to HW892, HW900 to HW902: pools, queues, stages, lines of several locks, shared things, in changes (`headway whatif`)."""
+"""HW874 to HW892, HW900 to HW903: pools, queues, stages, lines of several locks, shared things, in changes (`headway whatif`)."""
 
 from __future__ import annotations
 

@@ -27,6 +27,12 @@ def test_in_the_next_command_a_files_name_is_one_word_of_a_shell() -> None:
     assert shlex.split(notice.remedy)[:3] == ["headway", "why", "my runs/first.headway"]
 
 
+def test_in_the_next_command_a_locks_name_is_one_word_of_a_shell() -> None:
+    lock = "com.acme.Store.it's $here:3"
+    remedy = Notice.of("HW831", path="a.headway", lock=lock).remedy
+    assert shlex.split(remedy)[:5] == ["headway", "whatif", "a.headway", "--no-wait", lock]
+
+
 def test_no_message_is_explained_with_a_format_in_it(run: Run) -> None:
     """Whoever asks what a message means reads {share}, and nothing of how a program writes it."""
     by_id = {each["id"]: each for each in json.loads(run("explain", "--json")[1])}

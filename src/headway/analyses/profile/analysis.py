@@ -303,7 +303,7 @@ def _profile(
         summed_weights = summed(np.zeros_like(weights.stack), weights.stack, weights.weight, weights.samples)
         tree, left_out = _tree(stacks, _heaviest(summed_weights, paths), None)
     if left_out:
-        notices.append(Notice.of("HW453", event=event, count=left_out, most=MOST_NODES))
+        notices.append(Notice.of("HW453", event=event, count=left_out, most=MOST_NODES, frames=MOST_FRAMES))
     unsampled = cpu_time.is_unsampled(weights.stack)
     if event in (OFF_CPU, LOCK) and not recording.has("stack"):
         notices.append(Notice.of("HW445"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headway.analyses.common.columns import distinct, numbered_pairs
 from headway.analyses.waits.classification.sites import lines_of, sites_of
 from headway.analyses.waits.object_places import object_places
 
@@ -20,17 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NamedWaits:
-    """Some waits of a recording: `rows` in LockData.blocks; `names` of each as users may write them, first its line."""
+    """Some waits of a recording: `rows` in LockData.blocks; `names` as users may write them, first the line that waits.
+
+    Waits at one place for one object go by the same names: `number` of each wait in `names`.
+    """
 
     data: LockData
     rows: Ints
     names: tuple[tuple[str, ...], ...]
+    number: Ints
 
     def called(self, text: str) -> Ints:
         """Return the rows of the waits that go by a name."""
         wanted = text.strip()
         keep = [bool(wanted) and any(goes_by(wanted, name) for name in names) for names in self.names]
-        return np.asarray(self.rows[np.array(keep, bool)], np.int64)
+        return np.asarray(self.rows[np.array(keep, bool)[self.number]], np.int64)
 
 
 def goes_by(wanted: str, name: str) -> bool:
@@ -49,11 +54,12 @@ def named_waits(data: LockData, rows: Ints) -> NamedWaits:
     """
     sites = sites_of(data)
     places = object_places(data, sites)
-    line = lines_of(data, sites.stack[rows][sites.stack[rows] >= 0])
+    blocker, stack, number = numbered_pairs(data.blocks.blocker[rows], sites.stack[rows].astype(np.int64) + 1)
+    stack = stack - 1  # -1: none
+    line = lines_of(data, stack[stack >= 0])
     names = {
-        blocker: tuple(filter(None, (places.text(blocker), data.blockers.name(blocker))))
-        for blocker in set(data.blocks.blocker[rows].tolist())
+        each: tuple(filter(None, (places.text(each), data.blockers.name(each)))) for each in distinct(blocker).tolist()
     }
-    pairs = zip(data.blocks.blocker[rows].tolist(), sites.stack[rows].tolist(), strict=True)
-    every = [tuple(dict.fromkeys((*filter(None, (line.get(stack),)), *names[blocker]))) for blocker, stack in pairs]
-    return NamedWaits(data, rows, tuple(every))
+    pairs = zip(blocker.tolist(), stack.tolist(), strict=True)
+    every = [tuple(dict.fromkeys((*filter(None, (line.get(at),)), *names[each]))) for each, at in pairs]
+    return NamedWaits(data, rows, tuple(every), number)

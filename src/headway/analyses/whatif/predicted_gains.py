@@ -55,6 +55,8 @@ MOST_UNSEEN = 0.05
 """Part of a loss's waiting that may be of threads which come and go with their tasks, in a program that goes on."""
 _ENOUGH_ROOM = 1_000_000
 """Elements of a queue in which nobody waits for room."""
+_COME_AND_GO = "those that waited come and go with their tasks"
+_NOBODY = "no thread that was there for most of the time ran in the second half"
 _NAMED = {causes.FULL, causes.IMBALANCE}
 """Causes that are removed by a change of what goes by a name, and in no other way."""
 
@@ -109,7 +111,7 @@ class PredictedGains:
             run = loaded(self._recording, window)
         found = together(self._recording, run, window)
         if found is None:
-            return Notice.of("HW455", path=self._recording.path)
+            return Notice.of("HW455", path=self._recording.path, why=_NOBODY)
         return Candidates(self._recording, dataclasses.replace(run, last=-1, cut_ns=0, together=found), window)
 
     def _refused(self, run: RecordedRun, loss: AvoidedLoss) -> Notice | None:
@@ -122,7 +124,7 @@ class PredictedGains:
         begin, end = self._window or (0, self._recording.wall_ns)
         span = (origin + begin, origin + end)
         unseen = unseen_part(run.threads, len(run.threads), loss.thread, loss.end - loss.start, span)
-        return Notice.of("HW455", path=self._recording.path) if unseen > MOST_UNSEEN else None
+        return Notice.of("HW455", path=self._recording.path, why=_COME_AND_GO) if unseen > MOST_UNSEEN else None
 
     def _gain(self, loss: AvoidedLoss) -> Gain | None:
         candidates = self._candidates
@@ -145,10 +147,13 @@ class PredictedGains:
         return _gain_of(predicted, (replay.quiet_ns or 0) if with_it is None else with_it)
 
     def _with_the_loss(self, candidates: Candidates, change: Change) -> float | None:
-        """Return how long the run with a loss takes on other cores than those that it had; None where these are asked about."""
-        if self._cores is None:
+        """Return how long the run with a loss takes where that is not its unchanged replay, else None.
+
+        It is not on other cores than those that it had; nor where threads go on, whose times make one by what is left out.
+        """
+        if self._cores is None and candidates.run.together is None:
             return None
-        as_it_was = Change(self._cores)
+        as_it_was = Change(self._cores or candidates.run.recorded_cores, without=change.without)
         # With the locks decided anew if they are where the loss is left out, and only then.
         runs, _ = candidates.runs(change)
         return Runs(runs.runs, runs.locks, (None,)).replay(as_it_was)[0].ns

@@ -86,14 +86,14 @@ def longest(recording: Recording, count: int) -> list[str]:
     waits = _shared_waits(recording)
     of, length = waits.data.blocks, (waits.data.blocks.end - waits.data.blocks.start)[waits.rows]
     is_virtual = (of.thread >= waits.data.platform_threads)[waits.rows]
+    waited_ns = np.zeros(len(waits.names), np.int64)
+    np.add.at(waited_ns, waits.number[~is_virtual], length[~is_virtual])
     sums: dict[str, int] = {}
-    for names, ns, of_virtual in zip(waits.names, length.tolist(), is_virtual.tolist(), strict=True):
-        if names and not of_virtual:
+    for names, ns in zip(waits.names, waited_ns.tolist(), strict=True):
+        if names:
             place = names[-2] if len(names) > 1 else names[0]  # the line at which the object is waited for most
             sums[place] = sums.get(place, 0) + ns
-    virtual = {
-        name for names, of_virtual in zip(waits.names, is_virtual.tolist(), strict=True) if of_virtual for name in names
-    }
+    virtual = {name for i in distinct(waits.number[is_virtual]).tolist() for name in waits.names[i]}
     return sorted((place for place in sums if place not in virtual and sums[place] > 0), key=lambda each: -sums[each])[
         :count
     ]

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headway.analyses.common import causes
 from headway.analyses.lost_cores.analysis import why
+from headway.analyses.lost_cores.changes import AvoidedLoss
 from headway.analyses.lost_cores.types import Loss
 from headway.analyses.whatif.predicted_gains import PredictedGains
+from headway.analyses.whatif.queues import polling_for_room
 from headway.analyses.whatif.together import Together
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
@@ -95,6 +98,30 @@ def test_one_that_was_seldom_let_in_does_much_more_and_the_other_nothing() -> No
     assert of_two((40, 5), (100, 100)).replayed_ns(times, 2, is_of_each=True) == pytest.approx(100 * (40 + 1) / 45)
 
 
+def test_sleeps_that_are_hardly_there_gain_nothing_though_a_quiet_machine_is_faster_for_some(tmp_path: Path) -> None:
+    """One thread waits for a core for 60 % of the time: alone on the machine it needs 40 % of it, the others all of it."""
+    threads = [
+        JAVA,
+        FakeThread("app", 0, [("W", 600), ("R", 400)] * 100, "late"),
+        SOLOS[0],
+        FakeThread("app", 0, [("B", 1000), ("R", 1000)] * 50, "sleeper"),
+    ]
+    made = LockRecording(
+        threads,
+        [],
+        wall=100_000,
+        wakers={0: SLEEPS, 3: SLEEPS * 50},
+        facts=ATTACHED | {"recorded_cores": 4, "affinity": [*range(4)]},
+    )
+    gains = PredictedGains(open_recording(made.write(tmp_path / "r")))
+    one, none = np.array([3]), np.array([0])
+    for cause in (causes.SLEEP, causes.IO, causes.LOCK):
+        (gain,) = gains.without([AvoidedLoss(cause, "", "", one, none, none + 10)])  # of the 1000 ns of its first wait
+        assert gain is not None
+        assert gain.speedup == pytest.approx(1, rel=1e-4)
+        assert gain.low <= 1 <= gain.high
+
+
 def test_all_together_do_no_more_than_the_cores_can() -> None:
     times: Any = _Times([1, 1])
     assert of_two((1, 1), (100, 100)).replayed_ns(times, 2, is_of_each=False) == 30 / 2
@@ -151,3 +178,56 @@ def test_of_threads_that_wait_for_what_others_hand_over_nothing_is_known(tmp_pat
     (loss,) = (each for each in why(of, gains=PredictedGains(of)).account.lost if each.cause == "condition")
     assert loss.unknown_gain is not None
     assert (loss.unknown_gain.id, loss.likely_speedup) == ("HW454", None)
+
+
+def test_where_nobody_who_stayed_ran_in_the_second_half_that_is_the_reason(tmp_path: Path) -> None:
+    threads = [JAVA, FakeThread("app", 0, [("R", 1000), ("B", 1000)] * 20 + [("B", 60_000)], "idle")]
+    threads.append(replace(threads[1], name="idle-2"))
+    made = LockRecording(
+        threads,
+        [],
+        wall=100_000,
+        wakers={0: SLEEPS, 1: SLEEPS * 21, 2: SLEEPS * 21},
+        facts=ATTACHED | {"recorded_cores": 4, "affinity": [*range(4)]},
+    )
+    of = open_recording(made.write(tmp_path / "r"))
+    reasons = [
+        each.unknown_gain.message
+        for each in why(of, gains=PredictedGains(of)).account.lost
+        if each.unknown_gain is not None
+    ]
+    assert reasons
+    assert all("no thread that was there for most of the time ran in the second half" in each for each in reasons)
+
+
+OFFERS = (
+    ("jdk.internal.misc.Unsafe", "park"),
+    ("java.util.concurrent.locks.LockSupport", "parkNanos"),
+    ("com.lmax.disruptor.MultiProducerSequencer", "next"),
+)
+
+
+@pytest.mark.parametrize(("waker", "part", "is_said"), [(None, 50, True), (2, 50, False), (None, 5, False)])
+def test_gains_are_unknown_only_where_threads_look_for_room_for_long(
+    waker: int | None, part: int, is_said: bool, tmp_path: Path
+) -> None:
+    """A producer waits ten times, `part` percent of the time in all; `waker`: who ended the waits, if anybody did."""
+    ns = 100 * part
+    starts = range(10_000 - ns, 100_000, 10_000)
+    made = LockRecording(
+        [
+            JAVA,
+            FakeThread("app", 0, [("R", 10_000 - ns), ("B", ns)] * 10, "producer"),
+            FakeThread("app", 0, [("R", 100_000)], "consumer"),
+        ],
+        [Wait(1, 0, at, at + ns, waker=waker, waking=waker and at + ns, stack=0, is_timed=True) for at in starts],
+        wall=100_000,
+        classes=[""],
+        stacks=[(*OFFERS, APP)],
+        wakers={0: SLEEPS, 1: [(-1 if waker is None else waker, FUTEX)] * 10},
+        facts={"recorded_cores": 4, "affinity": [*range(4)]},
+    )
+    notice = polling_for_room(open_recording(made.write(tmp_path / "r")))
+    assert (notice is not None) == is_said
+    if notice is not None:
+        assert (notice.id, "by looking 10 times" in notice.message) == ("HW903", True)
