@@ -96,7 +96,9 @@ def test_the_path_goes_from_the_signals_handler_to_the_thread_that_was_active_be
         assert (found.thread.name, found.chosen) == ("SIGTERM handler", "a signal told the program to end")
 
 
-def test_the_gain_of_a_program_that_a_signal_ended_is_predicted_by_its_worker_and_not_by_its_end(tmp_path: Path) -> None:
+def test_the_gain_of_a_program_that_a_signal_ended_is_predicted_by_its_worker_and_not_by_its_end(
+    tmp_path: Path,
+) -> None:
     """What the worker did by 75 it does in 35 without the sleep; the JVM's own thread would end no earlier than told to."""
     of = recording(tmp_path, TOLD, WAKERS, PARENTS, "exit")
     assert loaded(of).last == VM, "the replay alone takes the JVM's own thread for the one that ended it"
