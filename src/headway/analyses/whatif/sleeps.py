@@ -49,6 +49,8 @@ MOST_WITHOUT_PLACE = 0.1
 WORTH_TRYING = 0.05
 """Threads whose sleeps have no place sleep for more than this part of the run, all added up, to be tried without."""
 _MOST_NAMES = 5
+_MOST_LOOKED_AT = 64
+"""Names of threads, those that sleep longest, that are compared with all places: a recording may have any number of both."""
 _NEAR_NS = 1_000_000
 """So long after a sleep a sample of it may be taken: the thread wakes up for it."""
 _JAVA = ("java", "interpreted", "inlined", "c1")
@@ -160,8 +162,8 @@ def _longest_threads(recording: Recording, sleeps: Sleeps, count: int) -> list[s
             pattern = f"^{re.sub('[0-9]+', lambda _: NUMBER, re.escape(name))}$"
             sums[pattern] = sums.get(pattern, 0) + int(sleeps.length_ns[of][sleeps.is_unknown[of]].sum())
     least_ns = WORTH_TRYING * recording.wall_ns
-    long = [each for each in sums if sums[each] > least_ns and not any(re.search(each, text) for text in sleeps.places)]
-    return sorted(long, key=lambda each: -sums[each])[:count]
+    long = sorted((each for each in sums if sums[each] > least_ns), key=lambda each: -sums[each])[:_MOST_LOOKED_AT]
+    return [each for each in long if not any(map(re.compile(each).search, sleeps.places))][:count]
 
 
 def _idle_places(recording: Recording) -> frozenset[str]:
