@@ -82,7 +82,7 @@ class PredictedGains:
             return [None] * len(losses)
         candidates = self._candidates
         refused = candidates if isinstance(candidates, Notice) else candidates.unchanged.refused
-        refused = refused or polling_for_room(self._recording)
+        refused = refused or polling_for_room(self._recording, self._window)
         if refused is not None:  # of the whole run: those that are not asked about are no better known
             return [Gain(refused=refused)] * len(losses)
         return [*map(self._gain, asked), *[None] * (len(losses) - len(asked))]

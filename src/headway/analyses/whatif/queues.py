@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headway.analyses.common.columns import distinct
+from headway.analyses.common.columns import distinct, places_of
 from headway.analyses.common.units import duration
 from headway.analyses.waits.classification.sites import sites_of
 from headway.analyses.waits.rules import RULES
@@ -47,7 +47,10 @@ _MOST_TRIED = 20
 MOST_UNKNOWN = 0.1
 """Part of the waiting for room of which no thread is known to have ended it: by polling, or in a ring of its own making."""
 POLLING_TELLS = 0.1
-"""Part of the wall time that threads, all added up, waited for room by looking again and again, above which HW903 is shown."""
+"""Part of the time that a thread waited for room by looking again and again, above which HW903 is shown."""
+_LEAST_LOOKS = 3
+LONGEST_LOOK_NS = 50_000_000
+"""A wait until a time that is longer ends with the thread giving up."""
 
 
 def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tuple[QueueChange, ...]) -> Ints:
@@ -65,19 +68,25 @@ def changed_queues(recording: Recording, steps: Mapping[str, Ints], changes: tup
     return distinct(np.concatenate(found))
 
 
-def polling_for_room(recording: Recording) -> Notice | None:
-    """Return the notice that threads looked again and again for room in a queue, if they did so for long."""
+def polling_for_room(recording: Recording, window: tuple[int, int] | None = None) -> Notice | None:
+    """Return the notice that a thread looked again and again for room in a queue, if it did so for long.
+
+    `window`: (from, to) in ns from the recording's start, None: all of it. A wait until a time that is longer than a look is
+    no polling: the thread gives up then, as in offer(e, 5, SECONDS).
+    """
     if not has_locks(recording):
         return None
+    begin, end = window or (0, recording.wall_ns)
     data = blocks.load(recording, None)
     sites, of = sites_of(data), data.blocks
-    rows = np.flatnonzero((sites.rule == _FULL) & of.is_timed & (of.waker < 0) & (of.thread < data.platform_threads))
-    length = (of.full - of.began)[rows]
-    waited_ns = int(length.sum())
-    if waited_ns <= POLLING_TELLS * recording.wall_ns:
+    is_look = (sites.rule == _FULL) & of.is_timed & (of.waker < 0) & (of.thread < data.platform_threads)
+    length = np.minimum(of.full, end) - np.maximum(of.began, begin)
+    rows = np.flatnonzero(is_look & (length > 0) & (of.full - of.began <= LONGEST_LOOK_NS))
+    by_thread = [(int(length[rows[at]].sum()), len(at)) for _, at in places_of(of.thread[rows].astype(np.int64))]
+    if not any(ns > POLLING_TELLS * (end - begin) and count >= _LEAST_LOOKS for ns, count in by_thread):
         return None
-    waited = named_waits(data, rows[[int(length.argmax())]])
-    facts = {"time": duration(waited_ns), "count": len(rows), "place": waited.names[0][0]}
+    waited = named_waits(data, rows[[int(length[rows].argmax())]])
+    facts = {"time": duration(int(length[rows].sum())), "count": len(rows), "place": waited.names[0][0]}
     return Notice.of("HW903", path=recording.path, **facts)
 
 

@@ -13,6 +13,7 @@ from headway.analyses.common import causes
 from headway.analyses.lost_cores.analysis import why
 from headway.analyses.lost_cores.changes import AvoidedLoss
 from headway.analyses.lost_cores.types import Loss
+from headway.analyses.whatif import queues
 from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.analyses.whatif.queues import polling_for_room
 from headway.analyses.whatif.together import Together
@@ -207,14 +208,22 @@ OFFERS = (
 )
 
 
-@pytest.mark.parametrize(("waker", "part", "is_said"), [(None, 50, True), (2, 50, False), (None, 5, False)])
+@pytest.mark.parametrize(
+    ("waker", "part", "look_ns", "is_said"),
+    [(None, 50, 5000, True), (2, 50, 5000, False), (None, 5, 5000, False), (None, 50, 4999, False)],
+    ids=["looks", "room was made for it", "hardly ever", "gives up"],
+)
 def test_gains_are_unknown_only_where_threads_look_for_room_for_long(
-    waker: int | None, part: int, is_said: bool, tmp_path: Path
+    waker: int | None, part: int, look_ns: int, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A producer waits ten times, `part` percent of the time in all; `waker`: who ended the waits, if anybody did."""
+    """A producer waits ten times, `part` percent of the time in all; `waker`: who ended the waits, if anybody did.
+
+    `look_ns`: how long a wait may last that is a look.
+    """
+    monkeypatch.setattr(queues, "LONGEST_LOOK_NS", look_ns)
     ns = 100 * part
     starts = range(10_000 - ns, 100_000, 10_000)
-    made = LockRecording(
+    recorded = LockRecording(
         [
             JAVA,
             FakeThread("app", 0, [("R", 10_000 - ns), ("B", ns)] * 10, "producer"),
@@ -227,7 +236,9 @@ def test_gains_are_unknown_only_where_threads_look_for_room_for_long(
         wakers={0: SLEEPS, 1: [(-1 if waker is None else waker, FUTEX)] * 10},
         facts={"recorded_cores": 4, "affinity": [*range(4)]},
     )
-    notice = polling_for_room(open_recording(made.write(tmp_path / "r")))
+    of = open_recording(recorded.write(tmp_path / "r"))
+    notice = polling_for_room(of)
+    assert polling_for_room(of, (0, 2000)) is None  # before the first wait
     assert (notice is not None) == is_said
     if notice is not None:
         assert (notice.id, "by looking 10 times" in notice.message) == ("HW903", True)
