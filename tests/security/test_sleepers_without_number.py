@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.lost_cores import polling_sleeps
-from headway.analyses.lost_cores.polling_sleeps import OtherThreads
+from headway.analyses.lost_cores.polling_sleeps import WatchedThreads
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.synthetic import ORIGIN, FakeThread
@@ -35,7 +35,7 @@ def test_others_are_read_once_for_all_that_sleep(tmp_path: Path, monkeypatch: py
         return real(of, thread)
 
     monkeypatch.setattr(polling_sleeps, "_active", noted)
-    others = OtherThreads(recording)
+    others = WatchedThreads(recording)
     instants = np.arange(WALL)
     for thread in range(THREADS):
         is_active, stopped_ns = others.at(thread, instants + ORIGIN)

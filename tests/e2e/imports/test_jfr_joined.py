@@ -33,7 +33,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with zipfile.ZipFile(workloads_jar().with_name("async-profiler.jar")) as jar:
         library = jar.extract(f"{machine}/libasyncProfiler.so", folder)
     path = folder / "profiler.jfr"
-    options = f"start,event=page-faults,interval=7,wall=3ms,alloc=64k,jfr,file={path}"
+    options = f"start,event=page-faults,interval=7,wall=3ms,alloc=8k,jfr,file={path}"
     profiled = java_command(JAVAS["jdk17"], "JucZoo", 3, jvm=(f"-agentpath:{library}={options}",))
     subprocess.run(profiled, check=True, capture_output=True, timeout=120)
     return {"jdk17": folder / "jdk17.jfr", "jdk25": folder / "jdk25.jfr", "profiler": path}

@@ -51,6 +51,5 @@ def test_the_gain_without_a_lock_in_a_part_is_what_the_part_really_saves_without
     assert abs(without_ns - (free_ended - free_began)) < abs((ended - began) - (free_ended - free_began))
     assert (ended - began) / part["likely_high"] <= 1.1 * (free_ended - free_began)
 
-    whole, wall_ns = lock_of(path), open_recording(path).wall_ns
-    saved = [wall_ns * (1 - 1 / whole["likely_speedup"]), (ended - began) * (1 - 1 / part["likely_speedup"])]
-    assert saved[0] == pytest.approx(saved[1], rel=0.15), "all that is saved is saved there"
+    # Nothing else of the run needs the lock: the whole of it becomes less times as fast.
+    assert 1 < lock_of(path)["likely_speedup"] < part["likely_speedup"]

@@ -56,7 +56,7 @@ class PollingSleeps:
         self._recording = recording
         self._places = places
         self._times = times
-        self._others = OtherThreads(recording)
+        self._others = WatchedThreads(recording)
         self._found: dict[tuple[int, tuple[int, ...], tuple[int, int]], int | None] = {}
 
     def overslept_ns(self, row: LossRow, window: tuple[int, int]) -> int | None:
@@ -76,7 +76,7 @@ class PollingSleeps:
         return self._found[which]
 
 
-class OtherThreads:
+class WatchedThreads:
     """When the threads that ran longest were at work: looked up once for all that sleep."""
 
     def __init__(self, recording: Recording) -> None:
@@ -114,7 +114,7 @@ class OtherThreads:
         return found
 
 
-def slept_too_long_ns(recording: Recording, others: OtherThreads, thread: Ints, start: Ints, end: Ints) -> int | None:
+def slept_too_long_ns(recording: Recording, others: WatchedThreads, thread: Ints, start: Ints, end: Ints) -> int | None:
     """Return for how long the sleeps of a thread (ns from the recording's start) went on after others had stopped; None: it is
     not known to poll, as where several threads sleep so.
     """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from headway.analyses.common import causes
 from headway.analyses.whatif import lock_changes
 from headway.analyses.whatif.predicted_run import CORES, PredictedTimeline
-from headway.analyses.whatif.together import OF_EACH
+from headway.analyses.whatif.threads_together import OF_EACH
 from headway.analyses.whatif.types import Change, Levels, Predicted
 from headway.errors import HeadwayError, Notice
 from headway.model.interruptible import interruptible

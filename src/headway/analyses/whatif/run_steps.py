@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headway import _native
     from headway.analyses.critical_path.path_threads import PathThreadTable
     from headway.analyses.whatif.pools import PoolRun
-    from headway.analyses.whatif.together import Together
+    from headway.analyses.whatif.threads_together import ThreadsTogether
     from headway.store import Recording
 
     Ints = NDArray[np.int64]
@@ -84,7 +84,7 @@ class RecordedRun:
     naps_ns: int = 0
     pools: PoolRun | None = None
     cut_ns: int = 0
-    together: Together | None = None
+    together: ThreadsTogether | None = None
 
 
 def load_run(recording: Recording, window: tuple[int, int] | None = None) -> RecordedRun:

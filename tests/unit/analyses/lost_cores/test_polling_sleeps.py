@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headway.analyses.lost_cores.analysis import why
-from headway.analyses.lost_cores.polling_sleeps import OtherThreads, slept_too_long_ns
+from headway.analyses.lost_cores.polling_sleeps import WatchedThreads, slept_too_long_ns
 from headway.analyses.lost_cores.types import Loss
 from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.store import open_recording
@@ -85,5 +85,5 @@ def test_who_wakes_another_thread_at_each_look_hands_out_work_and_does_not_wait(
     wakers = {MAIN: [(-1, NANOSLEEP)] * naps, HELPER: [(waker, FUTEX)] * tasks}
     recording = open_recording(LockRecording(threads, [], wakers=wakers, wall=WALL).write(tmp_path / "r"))
     start = NAP + every * np.arange(naps)
-    found = slept_too_long_ns(recording, OtherThreads(recording), np.full(naps, MAIN), start, start + NAP)
+    found = slept_too_long_ns(recording, WatchedThreads(recording), np.full(naps, MAIN), start, start + NAP)
     assert found == (None if waker == MAIN else late_ns)

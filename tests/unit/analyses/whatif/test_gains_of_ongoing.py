@@ -16,7 +16,7 @@ from headway.analyses.lost_cores.types import Loss
 from headway.analyses.whatif import queues
 from headway.analyses.whatif.predicted_gains import PredictedGains
 from headway.analyses.whatif.queues import polling_for_room
-from headway.analyses.whatif.together import Together
+from headway.analyses.whatif.threads_together import ThreadsTogether
 from headway.store import open_recording
 from support.builders.lock_builder import LOCK_FRAMES, LockHold, LockRecording, Wait
 from support.builders.synthetic import FakeThread
@@ -88,8 +88,8 @@ class _Times:
         return np.array(self._ends)
 
 
-def of_two(running: tuple[int, int], ends: tuple[int, int]) -> Together:
-    return Together(np.array([1, 2], np.int32), np.array(running, float), 0, np.array(ends), 100, 30.0)
+def of_two(running: tuple[int, int], ends: tuple[int, int]) -> ThreadsTogether:
+    return ThreadsTogether(np.array([1, 2], np.int32), np.array(running, float), 0, np.array(ends), 100, 30.0)
 
 
 def test_one_that_was_seldom_let_in_does_much_more_and_the_other_nothing() -> None:
