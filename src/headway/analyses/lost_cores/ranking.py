@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     """The time saved without a loss, its row, and the loss."""
 
 NEARLY = 0.9
-"""Two losses save about the same time if one saves more than this part of what the other does: estimates are no more exact."""
+"""Two losses save about the same time if one saves more than this part of what the other does, as estimates are no more exact; or
+if the intervals overlap in which predictions of them lie."""
 
 
 def ranked(
@@ -45,4 +46,12 @@ def ranked(
 def _is_same_as(lock: Saving, asleep: Saving) -> bool:
     """Return whether removing a lock would gain about as much as removing a sleep or I/O, and the lock lost more core time."""
     is_asleep = asleep[2].cause in CALLS
-    return is_asleep and lock[0] > NEARLY * asleep[0] and lock[1].core_ns > asleep[1].core_ns
+    is_about = lock[0] > NEARLY * asleep[0] or _may_be_equal(lock[2], asleep[2])
+    return is_asleep and is_about and lock[1].core_ns > asleep[1].core_ns
+
+
+def _may_be_equal(one: Loss, other: Loss) -> bool:
+    """Return whether the intervals of two predicted gains overlap, so that neither is known to be more."""
+    if one.likely_interval is None or other.likely_interval is None:
+        return False
+    return one.likely_interval[1] >= other.likely_interval[0] and other.likely_interval[1] >= one.likely_interval[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,16 @@ def test_a_lock_comes_before_the_sleep_of_its_holders_that_would_gain_hardly_mor
         return is_holder and (lock.key, asleep.key) == (LOCK, ASLEEP)
 
     assert ranked(found, 100, is_by_holder)[0][2].cause == first
+
+
+@pytest.mark.parametrize(("most", "first"), [(1.7, "lock_contention"), (1.5, "sleep")], ids=["overlap", "apart"])
+def test_a_lock_comes_before_the_sleep_of_its_holders_where_predictions_do_not_tell_which_gains_more(
+    most: float, first: str
+) -> None:
+    """The sleep gains 1.6 to 2.5 times, likely 2; the lock 1.2 to `most`, likely 1.4."""
+    asleep, lock = saves(ASLEEP, "sleep", 50, 10), saves(LOCK, "lock_contention", 29, 30)
+    found = [
+        (*asleep[:2], replace(asleep[2], likely_interval=(1.6, 2.5))),
+        (*lock[:2], replace(lock[2], likely_interval=(1.2, most))),
+    ]
+    assert ranked(found, 100, lambda _lock, _asleep: True)[0][2].cause == first
