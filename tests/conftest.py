@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage while tests are collected, nor later among what was collected, which stays: that took 3 s of 19."""
+    """Look for no garbage while tests are collected, nor later among what was collected, which stays."""
     gc.disable()
     try:
         return (yield)

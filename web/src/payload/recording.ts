@@ -81,7 +81,7 @@ export interface Walltime {
   corrected_measured_ns: number | null;
   critical_ns: number;
   critical_low_ns: number | null;
-  /** A sentence: for how much of the time the whole program waited for requests or other work from outside. */
+  /** The sentence that says for how much of the time the program waited for requests from outside; None: hardly ever. */
   idle: string | null;
   predictions: Prediction[];
 }

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 MOST_WATCHED, MOST_INTERVALS = 32, 1 << 23
-"""Threads that are watched beside each; and times at work of theirs that are kept for the next one (16 bytes each)."""
+"""How many other threads are read to see when a sleeping thread is alone, and how many of their running times are kept for the
+next sleeping thread (16 bytes each)."""
 WORK_BETWEEN = 0.25
 """A thread that runs longer between its sleeps, as a part of them, does more than look."""
 LEAST_LOOKS = 3

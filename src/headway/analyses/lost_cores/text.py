@@ -36,8 +36,9 @@ _USERS = {
 
 
 def is_worth_a_line(loss: Loss) -> bool:
-    """Return whether a loss gets a line: by its core time, by what would likely be gained without it, or, where that is not
-    known, by what could be.
+    """Return whether a loss is shown to people in a line of its own.
+
+    It is for its core time, for what would likely be gained without it, or, where that is unknown, for what could be at most.
     """
     may_be_large = loss.unknown_gain is not None and (loss.bound_speedup or 1.0) >= LARGE_BOUND
     return loss.share >= SMALL or loss.ordering_speedup >= 1 + SMALL_GAIN or may_be_large

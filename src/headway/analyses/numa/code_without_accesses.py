@@ -1,4 +1,4 @@
-"""Methods of the JDK that access no fields of objects and no elements of arrays, whatever they are called with.
+"""Lists methods of the JDK whose code reads and writes no fields and no array elements, whatever their arguments.
 
 Time in them is no sign of accesses that are not counted. What a method calls has frames of its own, and counts by those.
 

@@ -64,7 +64,8 @@ __all__ = ["busiest_thread", "profile", "recorded_events"]
 
 ALL_KINDS = (*PROGRAM, *(kind for kind in COUNTED if kind not in PROGRAM))
 MOST_NODES, MOST_FRAMES = 1 << 22, 1 << 28
-"""Of a call tree, each of which takes 140 bytes while it is built; and of all its stacks, one by one, as exports write them."""
+"""How large a profile may be: the nodes of its call tree (140 bytes each while it is built), and the frames of all stacks
+together, as exports write each stack out."""
 _VIRTUAL_CODE = re.compile(rf"^java\.lang\.VirtualThread\.run$|{RETURN_BARRIER}")
 """The outermost frame of a virtual thread's own stack; runContinuation is its carrier's. After a wait the JVM brings back one or
 two frames of it; what these return to, once they do, is its stub."""

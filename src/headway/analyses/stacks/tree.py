@@ -66,7 +66,7 @@ class TreeLayout:
 
 
 class TooManyNodes(Exception):  # noqa: N818 - never reaches a person
-    """A tree would have more nodes than it may."""
+    """Is raised where a call tree would have more nodes than its caller has memory for."""
 
 
 def build_tree(

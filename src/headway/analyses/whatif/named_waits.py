@@ -39,9 +39,9 @@ class NamedWaits:
 
 
 def goes_by(wanted: str, name: str) -> bool:
-    """Return whether a user may call a line or an object so.
+    """Return whether the text `wanted` that a user wrote names the line or object that is called `name`.
 
-    That is by all of its name, by what is after its @, without package, and without the number of a line: by the method.
+    A user may write all of it, what is after its @, leave out the package, and the number of a line: that is the method.
     """
     texts = [text for text in (name, name.rpartition(":")[0]) if text]
     return any(wanted == text or text.endswith(f".{wanted}") for text in texts) or wanted == name.rpartition("@")[2]

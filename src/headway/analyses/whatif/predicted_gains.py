@@ -147,9 +147,9 @@ class PredictedGains:
         return _gain_of(predicted, (replay.quiet_ns or 0) if with_it is None else with_it)
 
     def _with_the_loss(self, candidates: Candidates, change: Change) -> float | None:
-        """Return how long the run with a loss takes where that is not its unchanged replay, else None.
+        """Return how long the run takes with the loss, in ns, to compare with the run without it; None: as its unchanged replay.
 
-        It is not on other cores than those that it had; nor where threads go on, whose times make one by what is left out.
+        That replay is on the recorded cores, and of a run with an end: other cores, and threads that go on, need an own one.
         """
         if self._cores is None and candidates.run.together is None:
             return None
@@ -209,7 +209,7 @@ def _lasts(loss: AvoidedLoss, thread: int, ns: int) -> bool:
 
 
 def _gain_of(predicted: Predicted, quiet_ns: float) -> Gain | None:
-    """Return a prediction as speedups of a run of `quiet_ns`; None where nothing of the run is left, or it is stuck."""
+    """Return how many times as fast a predicted run is as one of `quiet_ns`; None: its replay has no end or no length."""
     if predicted.wall_ns <= 0 or quiet_ns <= 0:
         return None
     likely, low, high = (quiet_ns / max(ns, 1) for ns in (predicted.wall_ns, predicted.high_ns, predicted.low_ns))

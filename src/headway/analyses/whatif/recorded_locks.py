@@ -190,7 +190,7 @@ def _others_ns(
 
 
 def _goes_by(wanted: str, name: str, place: str) -> bool:
-    """Return whether a user may call a lock so: by its name or its place."""
+    """Return whether the text `wanted` that a user wrote names a lock: by its name or its place."""
     return bool(wanted) and (goes_by(wanted, name) or goes_by(wanted, place))
 
 

@@ -1,4 +1,4 @@
-"""Finds where threads waited for what several may have at once: connections of a pool, permits of a semaphore, read locks.
+"""Finds where threads waited for a connection of a pool, a permit, a read lock: for what several threads may have at once.
 
 Question   which waits does `--no-wait PLACE` mean, and where do threads wait longest for such things?
 Method     the waits that `headway why` takes for waiting for a lock (waits.wait_causes), and whose lock is none of those that

@@ -37,7 +37,7 @@ class LockChange:
 
 
 NUMBER = r"\d+"
-"""Stands in patterns for the numbers of threads that go by one name."""
+"""The part of a thread name's regular expression that matches its number: http-1 and http-2 are one name with two numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headway.store import Recording
 
 BATCH_ROWS, MOST_BATCH_ROWS, ROWS_OF_A_CPU = 1 << 16, 1 << 20, 32
-"""A batch has a bundle for each CPU: of thousands of CPUs a batch has more rows, so that a bundle has some of each."""
+"""How many slices are written at a time, the least and the most, and how many of them for each CPU: a trace repeats some bytes
+for each CPU of a batch, so with thousands of CPUs small batches would be mostly these."""
 # Above PID_MAX_LIMIT (2**22): never a thread of the machine.
 UNRECORDED_PID = (1 << 22) + 1
 UNKNOWN_WAKER, OUTSIDE_WAKER = UNRECORDED_PID + 1, UNRECORDED_PID + 2

@@ -115,10 +115,15 @@ def _but_for_locks(shown: Sequence[Loss]) -> str:
     """Return the exception from the order, where there is one."""
     gains = [(loss.cause, loss.ordering_speedup) for loss in shown]
     is_before = any(
-        cause == causes.LOCK and any(later > gain for of, later in gains[at + 1 :] if of in (causes.SLEEP, causes.IO))
+        cause in (causes.LOCK, causes.CONDITION)
+        and any(later > gain for of, later in gains[at + 1 :] if of in (causes.SLEEP, causes.IO))
         for at, (cause, gain) in enumerate(gains)
     )
-    return "; a lock comes before the sleep of its holders that would gain hardly more" if is_before else ""
+    return (
+        "; a lock comes before the sleep of its holders that would gain hardly more, or may gain no more"
+        if is_before
+        else ""
+    )
 
 
 # --- tables ------------------------------------------------------------------------------------------------------------

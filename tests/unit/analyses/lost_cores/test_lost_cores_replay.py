@@ -15,6 +15,7 @@ from headway.analyses.lost_cores.gains.replay import saved_ns
 from headway.analyses.lost_cores.grouping import LossRow
 from headway.analyses.lost_cores.ranking import ranked
 from headway.analyses.lost_cores.types import Account, Loss, Place, Why
+from headway.report.terminal import lost_cores
 from headway.store import open_recording
 from support.builders import synthetic
 from support.builders.lock_builder import LOCK_CLASS, LOCK_FRAMES, LockRecording, Wait
@@ -225,3 +226,10 @@ def test_a_lock_comes_before_the_sleep_of_its_holders_where_predictions_do_not_t
         (*lock[:2], replace(lock[2], likely_interval=(1.2, most))),
     ]
     assert ranked(found, 100, lambda _lock, _asleep: True)[0][2].cause == first
+
+
+@pytest.mark.parametrize("cause", ["lock_contention", "condition"])
+def test_the_exception_from_the_order_is_said_of_whatever_comes_before_a_sleep_that_would_gain_more(cause: str) -> None:
+    lock, asleep = (Loss(of, 1, 0.1, Place(), 2.0, likely_speedup=likely) for of, likely in ((cause, 1.4), ("sleep", 1.6)))
+    assert "; a lock comes before the sleep of its holders" in lost_cores._but_for_locks([lock, asleep])
+    assert lost_cores._but_for_locks([asleep, lock]) == ""

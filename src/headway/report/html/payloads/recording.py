@@ -88,7 +88,7 @@ class WalltimePayload(TypedDict):
     critical_ns: int
     critical_low_ns: int | None
     idle: str | None
-    """A sentence: for how much of the time the whole program waited for requests or other work from outside."""
+    """The sentence that says for how much of the time the program waited for requests from outside; None: hardly ever."""
     predictions: list[PredictionPayload]
 
 
