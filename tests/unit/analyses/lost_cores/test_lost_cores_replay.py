@@ -230,6 +230,8 @@ def test_a_lock_comes_before_the_sleep_of_its_holders_where_predictions_do_not_t
 
 @pytest.mark.parametrize("cause", ["lock_contention", "condition"])
 def test_the_exception_from_the_order_is_said_of_whatever_comes_before_a_sleep_that_would_gain_more(cause: str) -> None:
-    lock, asleep = (Loss(of, 1, 0.1, Place(), 2.0, likely_speedup=likely) for of, likely in ((cause, 1.4), ("sleep", 1.6)))
+    lock, asleep = (
+        Loss(of, 1, 0.1, Place(), 2.0, likely_speedup=likely) for of, likely in ((cause, 1.4), ("sleep", 1.6))
+    )
     assert "; a lock comes before the sleep of its holders" in lost_cores._but_for_locks([lock, asleep])
     assert lost_cores._but_for_locks([asleep, lock]) == ""
